@@ -1,0 +1,195 @@
+"""The text-level protocol where the two halves of specedit meet.
+
+The text half (`specedit.edit`) asks for an answer in words of text; an engine, in this process or behind HTTP, streams it
+back. Plain dataclasses, no torch: whoever imports this module stays light.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+Priority = Literal["inline", "rewrite", "batch"]
+FinishReason = Literal["stop", "length", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message. `content` is plain text: no special token of the model can come from it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fim:
+    """Fill in the middle: the text before and after the cursor."""
+
+    prefix: str
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the caller guesses about the answer. Hints change the speed, never the answer.
+
+    Attributes:
+        substitutions: pairs (old, new) of text that the edit is likely to replace throughout.
+        resume_offsets: code-point offsets into the prediction where the answer may rejoin it after a change.
+    """
+
+    substitutions: tuple[tuple[str, str], ...] = ()
+    resume_offsets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is drawn from the target's logits. The defaults are greedy decoding.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: keep the k most probable tokens; 0 keeps all.
+        top_p: keep the smallest set of most probable tokens with at least this probability; 1 keeps all.
+        min_p: drop tokens less probable than this share of the most probable one; 0 keeps all.
+        repetition_penalty: divides positive and multiplies negative logits of tokens in prompt or output; 1 is off.
+        presence_penalty: subtracted from the logit of each token in the output; 0 is off.
+        frequency_penalty: subtracted as often as the token stands in the output; 0 is off.
+        logit_bias: token id -> added to its logit.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+
+
+class CancelToken:
+    """Set by whoever asked, from any thread; the engine looks at it after each prefill chunk and each step."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        """Ask the engine to stop; idempotent."""
+        self._event.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._event.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One answer to generate: either `messages` or `fim` is given, never both.
+
+    Attributes:
+        messages: a chat, oldest first.
+        fim: the text around a gap to fill.
+        prediction: the text that the answer is expected to follow (no fences); drafts come from it.
+        hints: what else the caller guesses about the answer.
+        sampling: how tokens are drawn.
+        seed: the same request with the same seed gives the same tokens, whatever is drafted.
+        stop: strings that end the answer; they are not part of it.
+        max_new_tokens: the most tokens to generate; None lets the engine take 1.5 x the prediction's tokens + 256.
+        priority: which queue the request waits in where an engine serves several.
+        cancel: set it to end generation early.
+    """
+
+    messages: tuple[Message, ...] = ()
+    fim: Fim | None = None
+    prediction: str = ""
+    hints: Hints = field(default_factory=Hints)
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    max_new_tokens: int | None = None
+    priority: Priority = "rewrite"
+    cancel: CancelToken = field(default_factory=CancelToken)
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterUsage:
+    """What one drafter contributed: tokens it drafted and how many of them the target accepted."""
+
+    drafted: int = 0
+    accepted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost so far.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: how many of them were reused from an earlier request.
+        output_tokens: tokens generated, the end-of-text token counted.
+        forwards: target forwards of the decode steps; the prefill is not counted.
+        prefill_forwards: target forwards that only read the prompt.
+        drafters: what each drafter contributed, by name.
+        prefill_seconds: wall clock until the prompt stood in the cache.
+        decode_seconds: wall clock of the decode steps.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    forwards: int = 0
+    prefill_forwards: int = 0
+    drafters: Mapping[str, DrafterUsage] = field(default_factory=dict)
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Wall clock of prefill and decode steps together."""
+        return self.prefill_seconds + self.decode_seconds
+
+    @property
+    def drafted(self) -> int:
+        """Tokens drafted by all drafters."""
+        return sum(usage.drafted for usage in self.drafters.values())
+
+    @property
+    def accepted(self) -> int:
+        """Drafted tokens that the target accepted."""
+        return sum(usage.accepted for usage in self.drafters.values())
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Mean accepted length: output tokens a decode forward, the next token counted, prefill excluded."""
+        return self.output_tokens / self.forwards if self.forwards else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of the answer. `finish_reason` is set on the last chunk only; `usage` is the total so far."""
+
+    text: str
+    usage: Usage
+    finish_reason: FinishReason | None = None
+
+
+class Engine(Protocol):
+    """Whatever answers a `GenerateRequest`."""
+
+    def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
+        """Stream the answer; the last chunk carries `finish_reason`.
+
+        Closing the iterator stops the model.
+
+        Raises:
+            ContextOverflowError: prompt and answer do not fit; raised before anything is generated.
+            UsageError: the request itself is wrong.
+            EngineError: generation failed.
+        """
+        ...
