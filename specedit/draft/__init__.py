@@ -1,0 +1,1 @@
+"""Drafting: draft trees and what proposes them. Knows token ids, no files and no torch."""

@@ -1,7 +1,7 @@
 """The text-level protocol where the two halves of specedit meet.
 
-The text half (`specedit.edit`) asks for an answer in words of text; an engine, in this process or behind HTTP, streams it
-back. Plain dataclasses, no torch: whoever imports this module stays light.
+The text half (`specedit.edit`) asks for an answer in words of text; an engine, in this process or behind HTTP, streams
+it back. Plain dataclasses, no torch: whoever imports this module stays light.
 """
 
 from __future__ import annotations

@@ -1,0 +1,192 @@
+"""LocalEngine: answers requests with a model in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from specedit.draft.base import Drafter
+from specedit.draft.prompt_lookup import PromptLookup
+from specedit.engine import loop, reference
+from specedit.engine.api import GenerateRequest, TextChunk
+from specedit.engine.kv_cache import KVCache
+from specedit.engine.sampling import Sampler, check_sampling
+from specedit.engine.stats import DecodeStats
+from specedit.engine.stops import Emission, StopRule
+from specedit.engine.target import DeviceName, DtypeName, Target
+from specedit.engine.tokens import FimMarkers, Tokenizer
+from specedit.errors import ContextOverflowError, UsageError
+
+#: Nodes verified in one step: on a CPU a forward over more rows costs more than the longer draft saves.
+_DEFAULT_BUDGET = {"cpu": 32}
+_DEFAULT_BUDGET_GPU = 128
+
+_Decode = Callable[["_Job"], Iterator[Emission]]
+
+
+class LocalEngine:
+    """Runs one target model, one answer at a time; concurrent requests wait for each other.
+
+    It keeps the KV cache of the last answer, so that the next request which begins with the same tokens reuses them.
+
+    Attributes:
+        model_name: what the model is called in reports.
+        warnings: plain lines that a user should see once.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        tokenizer: Tokenizer,
+        *,
+        model_name: str = "model",
+        draft_budget: int | None = None,
+        stop_tokens: Collection[str] = (),
+    ) -> None:
+        """Make an engine.
+
+        Args:
+            target: the model whose output is reproduced.
+            tokenizer: of the same model.
+            model_name: what the model is called in reports.
+            draft_budget: the most nodes verified in one step; 0 drafts nothing; None chooses for the device.
+            stop_tokens: tokens that end an answer besides those that the model's own files name.
+        """
+        self.model_name = model_name
+        self.warnings: list[str] = []
+        self._target = target
+        self._tokenizer = tokenizer
+        self._budget = _DEFAULT_BUDGET.get(target.device.type, _DEFAULT_BUDGET_GPU)
+        if draft_budget is not None:
+            self._budget = draft_budget
+        if target.plain_only is not None:
+            self.warnings.append(f"no drafting with this model: {target.plain_only}")
+        named = {tokenizer.token_id(token) for token in stop_tokens} - {None}
+        self._eos_ids = target.eos_ids | tokenizer.eos_ids | {token for token in named if token is not None}
+        self._lock = threading.Lock()
+        self._cache: KVCache = target.new_cache()
+        self._cached_ids: list[int] = []
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        *,
+        model_name: str | None = None,
+        device: DeviceName = "auto",
+        dtype: DtypeName = "auto",
+        draft_budget: int | None = None,
+        fim_markers: FimMarkers | None = None,
+        stop_tokens: Collection[str] = (),
+    ) -> LocalEngine:
+        """Load model and tokenizer from a directory; arguments as in `Target.load`, `Tokenizer.load` and `__init__`.
+
+        Raises:
+            ModelError: the model can't be loaded or can't be driven exactly.
+        """
+        tokenizer = Tokenizer.load(path, fim_markers)
+        target = Target.load(path, device=device, dtype=dtype)
+        return cls(
+            target,
+            tokenizer,
+            model_name=model_name or path.name,
+            draft_budget=draft_budget,
+            stop_tokens=stop_tokens,
+        )
+
+    def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
+        """Stream the answer, drafted and verified; see `Engine.generate`."""
+        decode = self._decode_plainly if self._target.plain_only is not None else self._decode_drafted
+        return self._answer(request, decode)
+
+    def generate_plain(self, request: GenerateRequest) -> Iterator[TextChunk]:
+        """Stream the answer by plain decoding: the same text, one token a forward, to compare with."""
+        return self._answer(request, self._decode_plainly)
+
+    def _answer(self, request: GenerateRequest, decode: _Decode) -> Iterator[TextChunk]:
+        job = _Job(request, self._target, self._tokenizer, self._eos_ids)
+        with self._lock:
+            for emission in decode(job):
+                yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason)
+
+    def _decode_drafted(self, job: _Job) -> Iterator[Emission]:
+        reused = _common_prefix(self._cached_ids, job.prompt_ids[:-1])
+        self._cache.truncate(reused)
+        job.stats.cached_tokens = reused
+        written: list[int] = []
+        try:
+            for emission in loop.decode(
+                self._target,
+                self._cache,
+                job.prompt_ids,
+                drafter=job.drafter(self._target.vocab_size),
+                sampler=job.sampler,
+                stop_rule=job.stop_rule,
+                budget=self._budget,
+                cancel=job.request.cancel,
+                stats=job.stats,
+            ):
+                written.extend(emission.token_ids)
+                yield emission
+        finally:
+            self._cached_ids = [*job.prompt_ids, *written][: self._cache.length]
+
+    def _decode_plainly(self, job: _Job) -> Iterator[Emission]:
+        return reference.decode(
+            self._target,
+            job.prompt_ids,
+            sampler=job.sampler,
+            stop_rule=job.stop_rule,
+            cancel=job.request.cancel,
+            stats=job.stats,
+        )
+
+
+class _Job:
+    """One request in tokens: checked, encoded, with its own sampler, stop rule and counters."""
+
+    def __init__(
+        self, request: GenerateRequest, target: Target, tokenizer: Tokenizer, eos_ids: Collection[int]
+    ) -> None:
+        if bool(request.messages) == (request.fim is not None):
+            raise UsageError("a request needs either messages or fim, and not both")
+        check_sampling(request.sampling, target.vocab_size)
+        self.request = request
+        self._tokenizer = tokenizer
+        self._prediction_ids = tokenizer.encode(request.prediction)
+        if request.fim is not None:
+            self.prompt_ids = tokenizer.encode_fim(request.fim)
+        else:
+            self.prompt_ids = tokenizer.encode_chat(request.messages)
+        limit = request.max_new_tokens
+        if limit is None:
+            limit = len(self._prediction_ids) * 3 // 2 + 256
+        _check_room(len(self.prompt_ids), limit, target.context_tokens)
+        self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids)
+        self.stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)
+        self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
+
+    def drafter(self, vocab_size: int) -> Drafter:
+        """A drafter that has begun on this request."""
+        drafter = PromptLookup(vocab_size, self._tokenizer.special_ids)
+        drafter.begin(self.prompt_ids, self._prediction_ids)
+        return drafter
+
+
+def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> None:
+    if answer_tokens < 0:
+        raise UsageError(f"max_new_tokens is {answer_tokens}: it can't be negative")
+    if prompt_tokens + answer_tokens > context_tokens:
+        raise ContextOverflowError(
+            f"the prompt has {prompt_tokens} tokens and the answer may take {answer_tokens}, together more than the "
+            f"model's context of {context_tokens}: edit a smaller range, or lower --max-new-tokens"
+        )
+
+
+def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many tokens two sequences have in common at their start."""
+    for length, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return length
+    return min(len(left), len(right))

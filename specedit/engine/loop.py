@@ -1,0 +1,126 @@
+"""The decode loop: prefill, then propose, forward, verify, commit until the answer ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from specedit.draft.base import Drafter
+from specedit.draft.tree import BoolArray, DraftTree, IntArray
+from specedit.engine.api import CancelToken
+from specedit.engine.kv_cache import KVCache
+from specedit.engine.sampling import Sampler
+from specedit.engine.stats import DecodeStats
+from specedit.engine.stops import Emission, StopRule
+from specedit.engine.verify import Verdict, sample_and_match
+
+_PREFILL_CHUNK_TOKENS = 512
+
+
+class TargetModel(Protocol):
+    """What the loop needs of a target; see `target.Target`."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Columns of the logits."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """The most tokens that the model can attend to."""
+        ...
+
+    def forward(
+        self,
+        cache: KVCache,
+        token_ids: IntArray,
+        positions: IntArray,
+        mask: BoolArray,
+        *,
+        last_row_only: bool = False,
+    ) -> torch.Tensor:
+        """Append the rows' keys and values to the cache; return their logits [rows, vocabulary]."""
+        ...
+
+
+def decode(
+    target: TargetModel,
+    cache: KVCache,
+    prompt_ids: Sequence[int],
+    *,
+    drafter: Drafter,
+    sampler: Sampler,
+    stop_rule: StopRule,
+    budget: int,
+    cancel: CancelToken,
+    stats: DecodeStats,
+) -> Iterator[Emission]:
+    """Decode one answer by drafting and verifying.
+
+    The tokens are those that `reference.decode` gives for the same sampler, whatever the drafter proposes.
+
+    Args:
+        target: the model whose output is reproduced.
+        cache: its rows begin the prompt; afterwards it holds prompt and answer, the last token excluded.
+        prompt_ids: at least one token.
+        drafter: already begun on this prompt.
+        sampler: draws the tokens.
+        stop_rule: says where the answer ends.
+        budget: the most nodes to verify in one step; 0 decodes one token a step.
+        cancel: looked at before each forward.
+        stats: counted into.
+
+    Yields:
+        One emission a step; the last one carries the finish reason.
+    """
+    if stop_rule.remaining <= 0:
+        yield Emission(finish_reason="length")
+        return
+    started = time.perf_counter()
+    _prefill(target, cache, prompt_ids, cancel, stats)
+    stats.prefill_seconds += time.perf_counter() - started
+    last_token = prompt_ids[-1]
+    finished = False
+    while not finished:
+        if cancel.cancelled:
+            yield Emission(finish_reason="cancelled")
+            return
+        started = time.perf_counter()
+        base = cache.length
+        room = max(0, min(budget, stop_rule.remaining - 1, target.context_tokens - base - 1))
+        tree = drafter.propose(room)
+        tree.check(target.vocab_size, room)
+        verdict = _verify(target, cache, last_token, tree, sampler)
+        emission = stop_rule.push([*tree.token_ids[list(verdict.path)].tolist(), verdict.next_token])
+        emitted = len(emission.token_ids)
+        cache.keep(base, [0, *(node + 1 for node in verdict.path[: emitted - 1])])
+        sampler.commit(emission.token_ids)
+        drafter.commit(emission.token_ids)
+        stats.count_step(tree, verdict.path, emitted, drafter.name)
+        last_token = emission.token_ids[-1]
+        finished = emission.finish_reason is not None
+        stats.decode_seconds += time.perf_counter() - started
+        yield emission
+
+
+def _prefill(
+    target: TargetModel, cache: KVCache, prompt_ids: Sequence[int], cancel: CancelToken, stats: DecodeStats
+) -> None:
+    """Put all of the prompt but its last token into the cache, a chunk at a time; a cancel leaves it half done."""
+    end = len(prompt_ids) - 1
+    while cache.length < end and not cancel.cancelled:
+        start = cache.length
+        rows = DraftTree.chain(prompt_ids[start + 1 : min(start + _PREFILL_CHUNK_TOKENS, end)])
+        token_ids = np.concatenate(([prompt_ids[start]], rows.token_ids))
+        target.forward(cache, token_ids, rows.positions(start), rows.mask, last_row_only=True)
+        stats.prefill_forwards += 1
+
+
+def _verify(target: TargetModel, cache: KVCache, last_token: int, tree: DraftTree, sampler: Sampler) -> Verdict:
+    token_ids = np.concatenate(([last_token], tree.token_ids))
+    logits = target.forward(cache, token_ids, tree.positions(cache.length), tree.mask)
+    return sample_and_match(tree, lambda row, path: sampler.draw(logits[row], path))
