@@ -1,0 +1,164 @@
+"""Answers that must not be applied: pure checks from texts to a reason, or to nothing.
+
+Each check compares what the answer would make of the file with what stands there: what the file already held
+(a placeholder, a chat marker, a syntax error) is no alarm, nor is what the instruction spells out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from specedit.edit.document import split_lines
+from specedit.edit.fence import find_fences
+from specedit.edit.placeholder import PROSE_SUFFIXES, emptied_definition, find_placeholders
+from specedit.edit.region import language_of, parses
+from specedit.engine.api import FinishReason
+
+MAX_VANISHED_LINES = 15
+MAX_VANISHED_SHARE = 0.4
+
+_MARKER = re.compile(
+    r"<[|｜][A-Za-z][\w▁ -]{0,40}[|｜]>|</?(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?think>"
+    r"|<(?:fim|file|repo)_(?:prefix|suffix|middle|sep|name)>"
+)
+_ABOUT_FENCES = re.compile(r"```|~~~|\bfenc|\bmarkdown\b|\bcode block|\bexample", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an answer is not applied, and what the user can do."""
+
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.reason, self.fix)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an answer would make of a file.
+
+    Attributes:
+        path: the file's name, which tells its language.
+        instruction: what the user asked for.
+        old_text: the whole file as it stands.
+        new_text: the whole file as it would be.
+        old_region: the part that was to be rewritten.
+        new_region: what it would become.
+    """
+
+    path: Path | None
+    instruction: str
+    old_text: str
+    new_text: str
+    old_region: str
+    new_region: str
+
+
+def check_answer(
+    proposal: Proposal, *, allow_deletions: bool = False, allow_syntax_errors: bool = False
+) -> Refusal | None:
+    """Return why `proposal` must not be applied, or None where nothing speaks against it."""
+    return (
+        check_placeholders(proposal)
+        or check_markers(proposal)
+        or check_fences(proposal)
+        or check_characters(proposal)
+        or (None if allow_deletions else check_deletions(proposal))
+        or (None if allow_syntax_errors else check_syntax(proposal))
+    )
+
+
+def check_finish(finish_reason: FinishReason | None) -> Refusal | None:
+    """Refuse an answer that did not end by itself."""
+    if finish_reason == "stop":
+        return None
+    return Refusal(
+        "the answer was cut off before its end",
+        "raise --max-new-tokens, or choose a smaller part with --range or --symbol",
+    )
+
+
+def check_edges(head: str, tail: str, new_region: str) -> Refusal | None:
+    """Refuse a change of `head` or `tail`, which share the region's lines with the selection."""
+    inside = len(new_region) - len(head) - len(tail)
+    if inside >= 0 and new_region.startswith(head) and new_region.endswith(tail):
+        return None
+    return Refusal(
+        "the answer changes text outside the selection",
+        "select whole lines, or the whole statement, and ask again",
+    )
+
+
+def check_placeholders(proposal: Proposal) -> Refusal | None:
+    """Refuse a stand-in for code that was left out, where neither file nor instruction has it."""
+    suffix = _suffix(proposal.path)
+    before = Counter(find_placeholders(proposal.old_text, suffix))
+    after = Counter(find_placeholders(proposal.new_text, suffix))
+    new = [line for line in after if after[line] > before[line] and line not in proposal.instruction]
+    if suffix in (".py", ".pyw") and (emptied := emptied_definition(proposal.old_text, proposal.new_text)):
+        new.append(emptied)
+    if not new:
+        return None
+    return Refusal(
+        f"the answer leaves code out: {new[0]!r}",
+        "choose a smaller part with --range or --symbol, or ask for the complete code",
+    )
+
+
+def check_markers(proposal: Proposal) -> Refusal | None:
+    """Refuse a chat template's markers, unless the file or the instruction has them."""
+    for marker in _MARKER.findall(proposal.new_region):
+        if marker not in proposal.old_text and marker not in proposal.instruction:
+            return Refusal(f"the answer holds the chat marker {marker}", "ask again, or with another --seed or --model")
+    return None
+
+
+def check_fences(proposal: Proposal) -> Refusal | None:
+    """Refuse code fences in a program that had none, unless the instruction is about them."""
+    if _suffix(proposal.path) in PROSE_SUFFIXES or _ABOUT_FENCES.search(proposal.instruction):
+        return None
+    if find_fences(split_lines(proposal.new_region)) and not find_fences(split_lines(proposal.old_text)):
+        return Refusal(
+            "the answer leaves a code fence in the file",
+            'ask again; if a fence is wanted, say "code block" in the instruction',
+        )
+    return None
+
+
+def check_characters(proposal: Proposal) -> Refusal | None:
+    """Refuse U+FFFD, the mark of a character that was cut or not decodable, unless the file had it."""
+    if "\ufffd" in proposal.new_region and "\ufffd" not in proposal.old_text + proposal.instruction:
+        return Refusal("the answer holds a broken character (U+FFFD)", "ask again, or with another --seed or --model")
+    return None
+
+
+def check_deletions(proposal: Proposal) -> Refusal | None:
+    """Refuse an answer that makes more than 40% and more than 15 lines of the region vanish, net."""
+    total = len(split_lines(proposal.old_region))
+    vanished = total - len(split_lines(proposal.new_region))
+    if vanished > MAX_VANISHED_LINES and vanished > MAX_VANISHED_SHARE * total:
+        return Refusal(
+            f"the answer makes {vanished} of {total} lines vanish",
+            "use --allow-deletions if that is wanted, or choose a smaller part with --range or --symbol",
+        )
+    return None
+
+
+def check_syntax(proposal: Proposal) -> Refusal | None:
+    """Refuse an answer after which a file that parsed does not."""
+    language = language_of(proposal.path) if proposal.path else None
+    if parses(proposal.old_text, language) and parses(proposal.new_text, language) is False:
+        return Refusal(
+            f"the file would no longer parse as {language}",
+            "ask again, or take it with --allow-syntax-errors",
+        )
+    return None
+
+
+def _suffix(path: Path | None) -> str:
+    return path.suffix.lower() if path else ""
