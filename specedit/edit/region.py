@@ -141,9 +141,7 @@ GRAMMARS = {
         _RUST_SYMBOLS,
         frozenset({"attribute_item", "line_comment", "block_comment"}),
     ),
-    "tsx": Grammar(
-        "tree_sitter_typescript", "language_tsx", _JAVASCRIPT_SYMBOLS + _TYPESCRIPT_SYMBOLS, _DECORATED
-    ),
+    "tsx": Grammar("tree_sitter_typescript", "language_tsx", _JAVASCRIPT_SYMBOLS + _TYPESCRIPT_SYMBOLS, _DECORATED),
     "typescript": Grammar(
         "tree_sitter_typescript", "language_typescript", _JAVASCRIPT_SYMBOLS + _TYPESCRIPT_SYMBOLS, _DECORATED
     ),
@@ -216,8 +214,8 @@ def line_range(document: Document, first: int, last: int) -> Region:
 def symbol(document: Document, name: str) -> Region:
     """The region of the function, class or type called `name`, with its decorators, attributes, doc comments.
 
-    A dotted name starts at the outermost definition (`Class.method`, `outer.inner`); one that nothing has as it
-    stands may leave out the outer parts (`method`). `::` is read as a dot.
+    A dotted name starts at the outermost definition (`Class.method`, `outer.inner`). Where nothing is called so,
+    it may leave out the outer parts (`method`). `::` is read as a dot.
 
     Raises:
         UsageError: nothing has this name, or several things have, or the language is not known.
@@ -268,8 +266,7 @@ def _near(wanted: str, names: list[str]) -> str:
 
 def _choices(document: Document, regions: list[Region]) -> str:
     choices = (
-        f"{region.label}, --range {document.line_number(region.span.start)}:"
-        f"{document.line_number(region.span.end - 1)}"
+        f"{region.label}, --range {document.line_number(region.span.start)}:{document.line_number(region.span.end - 1)}"
         for region in regions
     )
     return f"Say which one by its lines or its full name: {'; '.join(choices)}."
@@ -301,9 +298,7 @@ def _symbols(source: bytes, language: str) -> Iterator[_Symbol]:
         while outer and outer[-1][0] <= node.start_byte:
             outer.pop()
         prefix = outer[-1][1] if outer else ""
-        name = prefix + ".".join(
-            _node_text(captures[part][0]) for part in ("receiver", "name") if part in captures
-        )
+        name = prefix + ".".join(_node_text(captures[part][0]) for part in ("receiver", "name") if part in captures)
         if grammar.nests:
             outer.append((node.end_byte, f"{name}."))
         start, end = _whole_definition(node, source, grammar.leading)
