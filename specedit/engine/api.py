@@ -33,6 +33,15 @@ class Fim:
 
 
 @dataclass(frozen=True, slots=True)
+class FimMarkers:
+    """A model's token strings for filling in the middle: prefix, text before, suffix, text after, middle."""
+
+    prefix: str
+    suffix: str
+    middle: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hints:
     """What the caller guesses about the answer. Hints change the speed, never the answer.
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from specedit.draft.base import Drafter
 from specedit.draft.prompt_lookup import PromptLookup
 from specedit.engine import loop, reference
-from specedit.engine.api import GenerateRequest, TextChunk
+from specedit.engine.api import FimMarkers, GenerateRequest, TextChunk
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.sampling import Sampler, check_sampling
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
-from specedit.engine.target import DeviceName, DtypeName, Target
-from specedit.engine.tokens import FimMarkers, Tokenizer
+from specedit.engine.target import DtypeName, Target
+from specedit.engine.tokens import Tokenizer
 from specedit.errors import ContextOverflowError, UsageError
 
 #: Nodes verified in one step: on a CPU a forward over more rows costs more than the longer draft saves.
@@ -74,7 +74,7 @@ class LocalEngine:
         path: Path,
         *,
         model_name: str | None = None,
-        device: DeviceName = "auto",
+        device: str = "auto",
         dtype: DtypeName = "auto",
         draft_budget: int | None = None,
         fim_markers: FimMarkers | None = None,

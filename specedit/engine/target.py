@@ -16,14 +16,13 @@ from specedit.draft.tree import BoolArray, DraftTree, IntArray
 from specedit.engine.kv_cache import KVCache
 from specedit.errors import ModelError, UnsupportedModelError
 
-DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _MASKED_LAYER_TYPES = {"full_attention", "sliding_attention"}
 
-#: How far a tree's logits may lie from those of a plain run, as a share of the logits' range, before the model counts as
-#: one that does not follow mask and positions. Rounding stays far below it, a mask that is ignored far above.
+#: How far a tree's logits may lie from those of a plain run, as a share of their range, before the model counts as one
+#: that does not follow mask and positions. Rounding stays far below it, a mask that is ignored far above.
 _TREE_CHECK_TOLERANCE = {torch.float32: 0.002, torch.float64: 0.002}
 _TREE_CHECK_TOLERANCE_LOW_PRECISION = 0.06
 
@@ -45,12 +44,12 @@ class Target:
         self.plain_only = self._find_obstacle()
 
     @classmethod
-    def load(cls, path: Path, *, device: DeviceName = "auto", dtype: DtypeName = "auto") -> Target:
+    def load(cls, path: Path, *, device: str = "auto", dtype: DtypeName = "auto") -> Target:
         """Load a directory of safetensors.
 
         Args:
             path: holds config.json and the weights.
-            device: "auto" takes CUDA, else MPS, else the CPU.
+            device: as torch calls it; "auto" takes CUDA, else MPS, else the CPU.
             dtype: "auto" takes float32 on the CPU, bfloat16 on CUDA, float16 on MPS.
 
         Raises:
@@ -275,12 +274,22 @@ def _layer_types(config: Any) -> set[str]:
     return {"sliding_attention" if sliding else "full_attention"}
 
 
-def _choose_device(name: DeviceName) -> torch.device:
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+def cuda_memory_bytes() -> int | None:
+    """Memory of the first CUDA device, or None where there is none."""
+    return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
+
+
+def _choose_device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"the device {name!r} can't be used here: choose another, or \"auto\"") from error
+    return device
 
 
 def _choose_dtype(name: DtypeName, device: torch.device) -> torch.dtype:

@@ -6,7 +6,6 @@ import codecs
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from jinja2.exceptions import TemplateError
 from tokenizers import Tokenizer as BackendTokenizer
 from transformers import AutoTokenizer
 
-from specedit.engine.api import Fim, Message
+from specedit.engine.api import Fim, FimMarkers, Message
 from specedit.errors import ModelError, UnsupportedModelError, UsageError
 
 #: Texts that a tokenizer must give back exactly, or it is refused at load.
@@ -27,15 +26,6 @@ _HARD_TEXTS = (
     "<|im_end|> <s> </s> <tool_call> <|fim_prefix|> [INST] <eos>",
     "#!/bin/sh\n# -*- coding: utf-8 -*-\nx=1;;y\\n\0z\ufeff",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FimMarkers:
-    """The model's tokens for filling in the middle, in the order prefix, suffix, middle."""
-
-    prefix: str
-    suffix: str
-    middle: str
 
 
 #: Markers of model families, tried in order where the registry names none.

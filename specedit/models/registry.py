@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from specedit.engine.api import FimMarkers
 from specedit.errors import ModelNotFoundError
 from specedit.models import store
 from specedit.models.progress import Progress, Step, silent
@@ -18,15 +19,6 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _HUB_GGUF = re.compile(rf"({_HUB_ID.pattern})/((?:[\w.-]+/)*[\w.-]+\.gguf)")
 # A share of the weights' size left for the KV cache and the activations.
 _GPU_HEADROOM = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class FimMarkers:
-    """The token strings of a gap, in this order: prefix, text before, suffix, text after, middle."""
-
-    prefix: str
-    suffix: str
-    middle: str
 
 
 @dataclass(frozen=True, slots=True)

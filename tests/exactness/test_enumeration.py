@@ -1,0 +1,201 @@
+"""Exactness by enumeration: over all small trees, the emitted tokens are distributed exactly as the target's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from functools import cache
+
+import pytest
+import torch
+
+from specedit.draft.tree import DraftTree
+from specedit.engine.verify import residual_rejection, sample_and_match
+
+TOLERANCE = 1e-12
+
+#: Three tokens and all trees in each run; larger vocabularies over all trees belong to the long runs.
+SIZES = [
+    (3, 5),
+    (4, 4),
+    (5, 3),
+    pytest.param(4, 5, marks=pytest.mark.real),
+    pytest.param(5, 5, marks=pytest.mark.real),
+]
+
+
+@cache
+def distribution(kind: str, vocab_size: int, context: tuple[int, ...]) -> torch.Tensor:
+    """A fixed random distribution for each context; some tokens have probability 0, as after top-k."""
+    seed = sum((token + 1) * 31**place for place, token in enumerate((len(kind), vocab_size, *context)))
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.rand(vocab_size, generator=generator, dtype=torch.float64) + 0.05
+    if kind == "target" and seed % 3 == 0:
+        weights[seed % vocab_size] = 0
+    return weights / weights.sum()
+
+
+def contexts(tree: DraftTree) -> list[tuple[int, ...]]:
+    """The tokens on the path to each row."""
+    found: list[tuple[int, ...]] = [()]
+    for node, parent in enumerate(tree.parents.tolist()):
+        found.append((*found[parent + 1], int(tree.token_ids[node])))
+    return found
+
+
+def all_shapes(most_nodes: int) -> list[tuple[int, ...]]:
+    """All parent arrays of up to `most_nodes` nodes, with children of a node listed in order."""
+    shapes: list[tuple[int, ...]] = [()]
+    for size in range(1, most_nodes + 1):
+        shapes += itertools.product(*(range(-1, node) for node in range(size)))
+    return shapes
+
+
+def all_trees(vocab_size: int, most_nodes: int):
+    """All trees: every shape, every choice of tokens with distinct siblings."""
+    for parents in all_shapes(most_nodes):
+        for tokens in itertools.product(range(vocab_size), repeat=len(parents)):
+            if len(set(zip(parents, tokens, strict=True))) == len(parents):
+                yield DraftTree.of(tokens, parents)
+
+
+class Unwound(Exception):
+    """A choice without an answer yet was reached."""
+
+
+class Script:
+    """Plays back choices; `branches` explores all of them with their probabilities."""
+
+    def __init__(self, answers: list) -> None:
+        self.answers = answers
+        self.used = 0
+        self.options: list[tuple[object, float]] = []
+
+    def choose(self, options: list[tuple[object, float]]):
+        if self.used == len(self.answers):
+            self.options = options
+            raise Unwound
+        self.used += 1
+        return self.answers[self.used - 1]
+
+    def accept(self, probability: float) -> bool:
+        return self.choose([(True, probability), (False, 1 - probability)])
+
+    def pick(self, probs: torch.Tensor) -> int:
+        return self.choose(list(enumerate(probs.tolist())))
+
+
+def branches(run):
+    """(probability, result) of every way that `run(script)` can go."""
+    open_ends = [([], 1.0)]
+    while open_ends:
+        answers, probability = open_ends.pop()
+        script = Script(answers)
+        try:
+            yield probability, run(script)
+        except Unwound:
+            open_ends += [([*answers, value], probability * p) for value, p in script.options if p > 0]
+
+
+def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float]) -> None:
+    """The emitted sequences, each continued by plain draws, have the target's joint distribution.
+
+    A sequence is emitted and then continued by the target itself, so the joint distribution of all continuations is
+    the target's if and only if it is so at every prefix: the mass that reaches a prefix, through it or stopping short
+    of it and going on plainly, must be the target's probability of the prefix.
+    """
+    prefixes = {sequence[:length] for sequence in emitted for length in range(len(sequence) + 1)}
+    for prefix in prefixes:
+        reaching = sum(
+            probability * chain_probability(vocab_size, prefix, len(sequence))
+            for sequence, probability in emitted.items()
+            if sequence[: len(prefix)] == prefix or prefix[: len(sequence)] == sequence
+        )
+        assert math.isclose(reaching, chain_probability(vocab_size, prefix, 0), rel_tol=0, abs_tol=TOLERANCE), prefix
+
+
+def chain_probability(vocab_size: int, sequence: tuple[int, ...], start: int) -> float:
+    """The target's probability of `sequence[start:]` after `sequence[:start]`."""
+    product = 1.0
+    for at in range(start, len(sequence)):
+        product *= float(distribution("target", vocab_size, sequence[:at])[sequence[at]])
+    return product
+
+
+@pytest.mark.parametrize(("vocab_size", "most_nodes"), SIZES)
+def test_sample_and_match_emits_the_targets_distribution(vocab_size, most_nodes):
+    for tree in all_trees(vocab_size, most_nodes):
+        rows = contexts(tree)
+
+        def run(script, tree=tree, rows=rows):
+            verdict = sample_and_match(
+                tree, lambda row, path: script.pick(distribution("target", vocab_size, (*path,)))
+            )
+            return (*(int(tree.token_ids[node]) for node in verdict.path), verdict.next_token)
+
+        emitted: dict[tuple[int, ...], float] = defaultdict(float)
+        for probability, sequence in branches(run):
+            emitted[sequence] += probability
+        assert_is_target(vocab_size, emitted)
+        assert len(rows) == len(tree) + 1
+
+
+@pytest.mark.parametrize(("vocab_size", "most_nodes"), SIZES)
+def test_residual_rejection_emits_the_targets_distribution(vocab_size, most_nodes):
+    for parents in all_shapes(most_nodes):
+        emitted: dict[tuple[int, ...], float] = defaultdict(float)
+        for tokens in itertools.product(range(vocab_size), repeat=len(parents)):
+            if len(set(zip(parents, tokens, strict=True))) != len(parents):
+                continue
+            tree = DraftTree.of(tokens, parents)
+            rows = contexts(tree)
+            target_probs = torch.stack([distribution("target", vocab_size, context) for context in rows])
+            draft_probs = torch.stack([distribution("draft", vocab_size, context) for context in rows])
+            drafted = drafting_probability(tree, draft_probs)
+
+            def run(script, tree=tree, target_probs=target_probs, draft_probs=draft_probs):
+                verdict = residual_rejection(tree, target_probs, draft_probs, script)
+                return (*(int(tree.token_ids[node]) for node in verdict.path), verdict.next_token)
+
+            for probability, sequence in branches(run):
+                emitted[sequence] += drafted * probability
+        assert_is_target(vocab_size, emitted)
+
+
+def drafting_probability(tree: DraftTree, draft_probs: torch.Tensor) -> float:
+    """How probable these tokens are as a draft: siblings are drawn one after the other, without replacement."""
+    product = 1.0
+    for parent in range(-1, len(tree)):
+        left = 1.0
+        for node in tree.children(parent):
+            share = float(draft_probs[parent + 1][tree.token_ids[node]])
+            product *= share / left
+            left -= share
+    return product
+
+
+def test_one_hot_drafts_are_kept_with_the_targets_probability():
+    target = torch.tensor([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], dtype=torch.float64)
+    draft = torch.tensor([[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]], dtype=torch.float64)
+    tree = DraftTree.chain([0])
+
+    outcomes: dict[bool, float] = defaultdict(float)
+    recovered: dict[int, float] = defaultdict(float)
+    for probability, verdict in branches(lambda script: residual_rejection(tree, target, draft, script)):
+        outcomes[bool(verdict.path)] += probability
+        if not verdict.path:
+            recovered[verdict.next_token] += probability
+
+    assert outcomes[True] == pytest.approx(0.5, abs=TOLERANCE)
+    assert recovered == pytest.approx({1: 0.3, 2: 0.2}, abs=TOLERANCE)
+
+
+def test_verification_changes_none_of_its_inputs():
+    tree = DraftTree.of([0, 1, 2], [-1, -1, 0])
+    target = torch.tensor([[0.1, 0.1, 0.8]] * 4, dtype=torch.float64)
+    draft = torch.tensor([[0.8, 0.1, 0.1]] * 4, dtype=torch.float64)
+    before = target.clone(), draft.clone()
+    list(branches(lambda script: residual_rejection(tree, target, draft, script)))
+    assert torch.equal(target, before[0])
+    assert torch.equal(draft, before[1])
