@@ -1,0 +1,193 @@
+"""Settings and where they come from: defaults < the user's file < the project's file < `SPECEDIT_*` < flags.
+
+A cloned repository is not trusted. Its file may set only what can't harm: lengths, sampling, speed. Which model runs,
+what is sent where, what counts as a secret and which guards are lifted is decided by the user alone: in their own file,
+the environment, or flags.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+import platformdirs
+from pathspec import GitIgnoreSpec
+
+from specedit.errors import ConfigError
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+"""A whole number of at least one."""
+
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+"""A whole number that may be zero."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings; immutable.
+
+    Attributes:
+        model: name, hub id or path of the target model; None takes the default for this machine.
+        device: "auto", or what torch calls it: "cpu", "cuda", "cuda:1", "mps".
+        dtype: "auto", "float32", "bfloat16" or "float16".
+        draft_budget: the most draft tokens verified in one step; 0 drafts none, None lets the engine choose.
+        max_new_tokens: the most tokens in an answer; None allows 1.5 x the region + 256.
+        temperature: 0 is greedy, at most 100.
+        top_p: sample from the most probable tokens that hold this much probability together; 1 is all.
+        allow_deletions: apply answers that make much of the region vanish.
+        allow_syntax_errors: apply answers after which a file no longer parses.
+        allow_ignored: read files that git ignores.
+        secret_patterns: files that are never read, besides the known secrets, as `.gitignore` lines.
+        max_file_bytes: larger files are refused.
+    """
+
+    model: str | None = None
+    device: str = "auto"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    draft_budget: NotNegative | None = None
+    max_new_tokens: Count | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
+    top_p: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
+    allow_deletions: bool = False
+    allow_syntax_errors: bool = False
+    allow_ignored: bool = False
+    secret_patterns: tuple[str, ...] = ()
+    max_file_bytes: Count = 5_000_000
+
+
+_FOR_THE_PROJECT = frozenset({"draft_budget", "max_new_tokens", "temperature", "top_p"})
+_NEVER_FOR_THE_PROJECT = frozenset(Settings.__struct_fields__) - _FOR_THE_PROJECT | {
+    "api_key",
+    "commands",
+    "engine",
+    "model_paths",
+}
+_VARIABLE_PREFIX = "SPECEDIT_"
+
+
+def load_settings(
+    project_dir: Path,
+    *,
+    env: Mapping[str, str] = os.environ,
+    user_file: Path | None = None,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+) -> Settings:
+    """The settings for an edit in `project_dir`; for each one the last source that gives it wins.
+
+    Args:
+        project_dir: the project's root; its `specedit.toml` is read, else `[tool.specedit]` of its `pyproject.toml`.
+        env: where `SPECEDIT_MODEL` and the like are looked up; an empty value counts as not given. Lists are
+            separated as in PATH.
+        user_file: the user's file; `config.toml` in the platform's place for specedit's settings if not given.
+            It need not exist.
+        flags: settings given on the command line; None counts as not given.
+
+    Raises:
+        ConfigError: a file can't be read or is no TOML, a key is unknown, a value doesn't fit, or the project sets what
+            only the user may set.
+    """
+    if user_file is None:
+        user_file = Path(platformdirs.user_config_dir("specedit")) / "config.toml"
+    sources = (
+        _from_file(user_file),
+        _from_project(project_dir),
+        _from_environment(env),
+        {key: _value(key, value, "the flags") for key, value in flags.items() if value is not None},
+    )
+    return Settings(**{key: value for source in sources for key, value in source.items()})
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    return {key: _value(key, value, str(file)) for key, value in _read_toml(file).items()}
+
+
+def _from_project(directory: Path) -> dict[str, Any]:
+    file = directory / "specedit.toml"
+    if file.exists():
+        table = _read_toml(file)
+    else:
+        file = directory / "pyproject.toml"
+        table = _tool_table(file)
+    for key in table:
+        if key in _NEVER_FOR_THE_PROJECT:
+            raise ConfigError(
+                f"{file} sets {key!r}, which a project may not: its author would decide what runs on your "
+                f"machine or leaves it. Set it in your own file, as {_VARIABLE_PREFIX}{key.upper()}, or as a flag."
+            )
+        if key not in _FOR_THE_PROJECT:
+            raise _unknown(key, str(file), _FOR_THE_PROJECT)
+    return {key: _value(key, value, str(file)) for key, value in table.items()}
+
+
+def _tool_table(pyproject: Path) -> dict[str, Any]:
+    """`[tool.specedit]`, or nothing. A file that doesn't speak of specedit may be broken: it may be what is edited."""
+    try:
+        if b"specedit" not in pyproject.read_bytes():
+            return {}
+    except OSError:
+        return {}
+    tool = _read_toml(pyproject).get("tool", {})
+    table = tool.get("specedit", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{pyproject} has tool.specedit, but not as a table. Write [tool.specedit].")
+    return table
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    """Variables that don't even look like a setting belong to other parts, and are left alone."""
+    given = {}
+    for variable, text in env.items():
+        key = variable.removeprefix(_VARIABLE_PREFIX).lower()
+        if key == variable.lower() or not text:
+            continue
+        if key in Settings.__struct_fields__:
+            value = text.split(os.pathsep) if key == "secret_patterns" else text
+            given[key] = _value(key, value, variable, strict=False)
+        elif difflib.get_close_matches(key, Settings.__struct_fields__, cutoff=0.8):
+            raise _unknown(key, f"the environment ({variable})", Settings.__struct_fields__)
+    return given
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{file} can't be read: {error.strerror}. Check its permissions.") from error
+    except ValueError as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}. Correct or remove it.") from error
+
+
+def _value(key: str, value: Any, source: str, *, strict: bool = True) -> Any:
+    """The value of one setting, checked against its type."""
+    if key not in Settings.__struct_fields__:
+        raise _unknown(key, source, Settings.__struct_fields__)
+    try:
+        checked = msgspec.convert(value, get_type_hints(Settings, include_extras=True)[key], strict=strict)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{source} sets {key} to {value!r}: {error}. Correct or remove it.") from error
+    if key == "secret_patterns":
+        _check_patterns(checked, source)
+    return checked
+
+
+def _check_patterns(patterns: Iterable[str], source: str) -> None:
+    for pattern in patterns:
+        try:
+            GitIgnoreSpec.from_lines([pattern])
+        except (ValueError, re.error) as error:
+            raise ConfigError(f"{source} has {pattern!r} in secret_patterns, which is no .gitignore line.") from error
+
+
+def _unknown(key: str, source: str, known: Iterable[str]) -> ConfigError:
+    known = sorted(known)
+    near = difflib.get_close_matches(key, known, 1)
+    hint = f"Did you mean {near[0]}?" if near else f"It may have: {', '.join(known)}."
+    return ConfigError(f"{source} sets {key!r}, which is not a setting. {hint}")
