@@ -22,7 +22,8 @@ _ABOUT_BLANK_LINES = re.compile(r"\b(?:blank|empty|trailing|whitespace)\b", re.I
 _ABOUT_INDENTATION = re.compile(r"(?:in|de|out)dent", re.IGNORECASE)
 _CHATTER = re.compile(
     r"(?:sure|certainly|of course|okay|ok|here(?:'s| is| are)|below|i(?:'ve| have| hope)"
-    r"|this (?:code|version|file|will)|the (?:\w+ )?(?:code|file|function|version)|let me know|note that|explanation)\b",
+    r"|this (?:code|version|file|will)|the (?:\w+ )?(?:code|file|function|version)|let me know|note that"
+    r"|explanation)\b",
     re.IGNORECASE,
 )
 
@@ -55,15 +56,15 @@ def answer_body(answer: str, *, region_text: str, language: str | None = None) -
     1. Thinking, `<think>` to `</think>`, is dropped; thinking without an end is refused.
     2. An answer without fences is the new text if it is provably not talk: it shares most of its lines with the
        region, or shares some and parses.
-    3. If the fences of the answer are exactly those of the region, there is no outer block: the answer is the text.
+    3. If the fences of the answer are exactly those of the region, there is no outer block: the answer is the text,
+       if its first and last line are fences where the region's are, and it shares most of its lines with the region.
     4. Else the first fence must open and the last one close one outer block, and the lines between are the text, if
        the outer fence is provably not the file's:
        its closer can't be one of the lines between, nor any fence of the region one like it (so a longer fence
        always proves it); or the fences between are exactly those of the region; or, with nothing around the block,
        the fences between pair up as those of the region do, and each opener among them says what it opens.
        Text around the block is dropped, but no line of the region may be in it.
-    5. Else the answer is the text if its fences pair up, its first and last line are fences where the region's
-       are, and it shares most of its lines with the region.
+    5. Else the answer is the text if its fences pair up as the region's do, and what 3 asks for holds.
     6. Where both 4's last case and 5 fit, or nothing does, the end of the code can't be told: refused.
     """
     text = _without_thinking(to_lf(answer), region_text)
@@ -75,7 +76,7 @@ def answer_body(answer: str, *, region_text: str, language: str | None = None) -
         return text if _is_code(lines, before, language) else _no_code()
     bare = _is_bare(lines, fences, before, own)
     if own and _marks(fences) == _marks(own):
-        return text if _shares_most(lines, before) else _unclear()
+        return text if bare else _unclear()
     if block := _outer_block(lines, fences, before):
         inner = fences[1:-1]
         if _is_own_wrapper(fences[0], inner, own) or (own and _marks(inner) == _marks(own)):
