@@ -290,7 +290,9 @@ def _refuse_stale(snapshot: FileSnapshot) -> None:
 
 
 def _gone(snapshot: FileSnapshot) -> StaleFileError:
-    return StaleFileError(f"{snapshot.path} was removed or moved since it was read, so the edit was dropped.")
+    return StaleFileError(
+        f"{snapshot.path} was removed or moved since it was read, so the edit was dropped. Check the path."
+    )
 
 
 def _sha256(data: bytes) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from specedit.edit import files
 from specedit.edit.files import check_writable, project_root, read_file, write_file
 from specedit.errors import FileError, RefusedFileError, StaleFileError
 
@@ -192,7 +191,7 @@ def test_a_group_that_can_not_be_kept_is_refused(file, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     snapshot = read_file(file)
-    real = os.fstat(os.open(file, os.O_RDONLY))
+    real = file.stat()
     monkeypatch.setattr(os, "fchown", refuse)
     monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((*real[:5], real.st_gid + 1, *real[6:])))
     with pytest.raises(RefusedFileError, match=r"a\.py belongs to user .* group .*can't be kept"):
@@ -382,28 +381,25 @@ def test_after_kill_the_file_is_whole_and_the_next_write_cleans_up(file):
 
 
 def test_killed_at_random_moments_the_file_is_wholly_old_or_new(file):
-    old, new = b"o" * 200_000, b"n" * 300_000
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from pathlib import Path; from specedit.edit.files import *\n"
-            "path = Path(sys.argv[1]); texts = [b'o' * 200_000, b'n' * 300_000]\n"
-            "print(flush=True)\n"
-            "while True:\n"
-            "    data = read_file(path).data\n"
-            "    write_file(read_file(path), texts[data == texts[0]])",
-            file,
-        ],
-        stdout=subprocess.PIPE,
-    )
-    file.write_bytes(old)
-    process.stdout.readline()
-    time.sleep(0.3)
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    assert file.read_bytes() in (old, new)
+    code = """
+        import sys
+        from pathlib import Path
+        from specedit.edit.files import read_file, write_file
+        path, texts = Path(sys.argv[1]), (b"o" * 200_000, b"n" * 300_000)
+        print("ready", flush=True)
+        while True:
+            snapshot = read_file(path)
+            write_file(snapshot, texts[snapshot.data == texts[0]])
+    """
+    file.write_bytes(b"o" * 200_000)
+    for pause_ms in (1, 20, 53, 117):
+        with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), file], stdout=subprocess.PIPE) as process:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(pause_ms / 1000)
+            assert process.poll() is None
+            process.kill()
+        assert file.read_bytes() in (b"o" * 200_000, b"n" * 300_000)
+        assert len(leftovers(file.parent)) <= 1
 
 
 def test_a_living_writers_temporary_file_is_not_touched(file):
@@ -419,14 +415,19 @@ def test_a_living_writers_temporary_file_is_not_touched(file):
 def test_of_two_writers_at_once_one_wins_and_the_other_is_told(file, monkeypatch):
     """Both have passed every check but the last when they start to replace the file."""
     both_ready = threading.Barrier(2)
-    real_sync = os.fsync
+    real_sync, real_replace = os.fsync, os.replace
 
     def sync(descriptor):
         real_sync(descriptor)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             both_ready.wait(10)
 
+    def replace(*arguments, **options):
+        time.sleep(0.1)
+        real_replace(*arguments, **options)
+
     monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", replace)
     snapshot = read_file(file)
     outcomes = {}
 
