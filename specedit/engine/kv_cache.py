@@ -24,7 +24,7 @@ class KVCache:
 
     Three verbs change it: `append` writes the rows of one forward behind those that stand, `keep` keeps one path of a
     draft tree, `truncate` cuts to a length. The slabs double when they are full, so most appends copy nothing else.
-    They take shape, dtype and device from the first rows they are given; use the cache in one inference mode only.
+    They take shape, dtype and device from the first rows they are given, and are inference tensors: no gradients.
     """
 
     def __init__(self, num_layers: int) -> None:
@@ -41,6 +41,7 @@ class KVCache:
         slabs = (slab for layer in self._layers for slab in (layer.keys, layer.values) if slab is not None)
         return sum(slab.numel() * slab.element_size() for slab in slabs)
 
+    @torch.inference_mode()
     def append(
         self,
         layer_index: int,
@@ -59,6 +60,7 @@ class KVCache:
         layer.length = end
         return layer.keys[:, :, :end], layer.values[:, :, :end]
 
+    @torch.inference_mode()
     def keep(self, base: int, path: Sequence[int]) -> None:
         """Keep the first `base` rows and, behind them, the rows of `path`; drop all others.
 

@@ -59,7 +59,14 @@ class Target:
         kind = _choose_dtype(dtype, place)
         with _quiet_loading():
             try:
-                model, info = _load_pretrained(path, kind)
+                model, info = AutoModelForCausalLM.from_pretrained(
+                    path,
+                    dtype=kind,
+                    local_files_only=True,
+                    output_loading_info=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                )
             except (OSError, ValueError, KeyError, ImportError) as error:
                 raise ModelError(f"can't load the model in {path}: {error}") from error
         wrong = {
@@ -248,23 +255,6 @@ def convert_gguf(gguf_path: Path, out_dir: Path) -> None:
         model.hf_quantizer = None
         model.save_pretrained(out_dir)
         tokenizer.save_pretrained(out_dir)
-
-
-def _load_pretrained(path: Path, dtype: torch.dtype) -> tuple[torch.nn.Module, dict[str, Any]]:
-    arguments: dict[str, Any] = {
-        "dtype": dtype,
-        "local_files_only": True,
-        "output_loading_info": True,
-        "trust_remote_code": False,
-        "use_safetensors": True,
-    }
-    try:
-        loaded = AutoModelForCausalLM.from_pretrained(path, attn_implementation="sdpa", **arguments)
-    except ValueError as error:
-        if "scaled_dot_product_attention" not in str(error):
-            raise
-        loaded = AutoModelForCausalLM.from_pretrained(path, attn_implementation="eager", **arguments)
-    return cast(tuple[torch.nn.Module, dict[str, Any]], loaded)
 
 
 def _layer_types(config: Any) -> set[str]:
