@@ -27,7 +27,7 @@ def drawn_progress() -> Iterator[Progress]:
         transient=True,
         disable=not console.is_terminal,
     ) as bars:
-        task = bars.add_task("", total=None)
+        task = bars.add_task("", total=None, visible=False)
 
         def draw(step: Step) -> None:
             nonlocal label
@@ -37,12 +37,7 @@ def drawn_progress() -> Iterator[Progress]:
                 size = f", {readable_size(step.total_bytes)}" if step.total_bytes is not None else ""
                 if not counted or not console.is_terminal:
                     console.print(f"{label}{size}", markup=False, soft_wrap=True)
-                bars.reset(
-                    task,
-                    total=step.total_bytes,
-                    completed=step.done_bytes,
-                    description=label if counted else "",
-                )
+                bars.reset(task, total=step.total_bytes, description=label, visible=counted)
             bars.update(task, completed=step.done_bytes)
 
         yield draw
