@@ -53,5 +53,5 @@ $(INSTALLED): pyproject.toml .ci/requirements.txt
 	@echo "Installing specedit, torch and the tools into $(VENV)/ (once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -r .ci/requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check -e '.[local]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[local]'
 	@touch $@

@@ -111,7 +111,7 @@ MODELS: dict[str, ModelEntry] = {
                     ),
                     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
                     download_bytes=1_090_000_000,
-                    gguf_bytes=1_120_000_000,
+                    gguf_bytes=1_117_320_768,
                     converted_bytes=7_120_000_000,
                 ),
             ),
