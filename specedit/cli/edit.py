@@ -1,0 +1,359 @@
+"""`specedit edit`: change files as an instruction says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specedit.cli.interrupt import Interrupt
+from specedit.cli.outcome import INTERRUPTED, NO_ENGINE, NOT_BEGUN, WRONG_USAGE, Outcome, exit_code, summary_of
+from specedit.cli.terminal import harmless, shown_diff, wants_colour
+from specedit.config import Settings, load_settings
+from specedit.edit.document import Document
+from specedit.edit.files import FileSnapshot, check_writable, project_root, read_file, write_file
+from specedit.edit.region import Region, line_range, symbol, whole_file
+from specedit.edit.session import EditRequest, EditResult, generate_request, run_edit
+from specedit.engine.api import CancelToken, Priority, Sampling, Usage
+from specedit.errors import (
+    EngineError,
+    FileError,
+    ModelError,
+    RefusedFileError,
+    SpecEditError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from specedit.engine.local import LocalEngine
+
+STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The command line, as given."""
+
+    paths: tuple[Path, ...]
+    instruction: str
+    lines: tuple[int, int] | None
+    symbol_name: str | None
+    write: bool
+    check: bool
+    patch_file: Path | None
+    as_json: bool
+    stdin_filename: Path | None
+    compare: bool
+    model: str | None
+    no_draft: bool
+    seed: int
+    temperature: float | None
+    top_p: float | None
+    max_new_tokens: int | None
+    allow_deletions: bool
+    allow_syntax_errors: bool
+    allow_ignored: bool
+
+    def settings(self) -> Settings:
+        """All settings, these flags last; those of a project come from where the first file is."""
+        flags = {
+            "model": self.model,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_new_tokens": self.max_new_tokens,
+            "allow_deletions": self.allow_deletions or None,
+            "allow_syntax_errors": self.allow_syntax_errors or None,
+            "allow_ignored": self.allow_ignored or None,
+        }
+        return load_settings(project_root(self.place(self.paths[0])), flags=flags)
+
+    def place(self, path: Path) -> Path:
+        """The file that `path` stands for."""
+        return (self.stdin_filename or Path("stdin")) if path == STDIN else path
+
+
+def _parsed_range(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """`10:40`, or `10` for one line; whether the file has such lines is found out later."""
+    if value is None:
+        return None
+    first, _, last = value.partition(":")
+    if not (first.isdecimal() and (last or first).isdecimal()):
+        raise click.BadParameter(f"{value!r} is not a range of lines, such as 10:40.")
+    return int(first), int(last or first)
+
+
+@click.command(name="edit", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="PATH...",
+    type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True, path_type=Path),
+)
+@click.option("-m", "--instruction", required=True, help="What to change.")
+@click.option(
+    "--range", "lines", metavar="FIRST:LAST", callback=_parsed_range, help="Change only these lines, such as 10:40."
+)
+@click.option("--symbol", "symbol_name", metavar="NAME", help="Change only this function, class or type.")
+@click.option("--write", is_flag=True, help="Write the changes; without it they are only shown.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if there would be changes.")
+@click.option(
+    "--patch",
+    "patch_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save the changes as a patch for git apply.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file, no diff.")
+@click.option(
+    "--stdin-filename",
+    metavar="NAME",
+    type=click.Path(path_type=Path),
+    help="With - as PATH: the name of the text on stdin. With --write the new text goes to stdout.",
+)
+@click.option("--compare", is_flag=True, help="Run the request by plain decoding too, and compare.")
+@click.option("--model", metavar="NAME", help="Name, hub id or path of the model.")
+@click.option("--no-draft", is_flag=True, help="Decode one token a step.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For sampling.")
+@click.option("--temperature", type=click.FloatRange(0, 100), help="0 is greedy decoding.")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sample from this much of it.")
+@click.option("--max-new-tokens", type=click.IntRange(min=1), help="The most tokens of an answer.")
+@click.option("--allow-deletions", is_flag=True, help="Take answers that make much vanish.")
+@click.option("--allow-syntax-errors", is_flag=True, help="Take answers that no longer parse.")
+@click.option("--allow-ignored", is_flag=True, help="Read files that git ignores.")
+def command(**given: Any) -> None:
+    """Change files as an instruction says, and show the changes as a diff.
+
+    Exit code, the first that applies: 130 interrupted, 2 wrong usage or settings, 4 no model, 3 some file was
+    refused or failed, 1 there are changes (with --check), 0.
+    """
+    options = _Options(**given)
+    _check_usage(options)
+    interrupt = Interrupt()
+    try:
+        with interrupt.caught():
+            code = _edit_all(options, interrupt)
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted; nothing more was written")
+        code = INTERRUPTED
+    except SpecEditError as error:
+        _say(str(error))
+        code = NO_ENGINE if isinstance(error, ModelError | EngineError) else WRONG_USAGE
+    sys.exit(code)
+
+
+def _check_usage(options: _Options) -> None:
+    if len(options.paths) > 1 and (options.lines or options.symbol_name):
+        raise click.UsageError("--range and --symbol are for one PATH.")
+    if options.lines and options.symbol_name:
+        raise click.UsageError("Give --range or --symbol, not both.")
+    if options.write and options.check:
+        raise click.UsageError("Give --write or --check, not both.")
+    if STDIN in options.paths and len(options.paths) > 1:
+        raise click.UsageError("- can't stand beside other PATHs.")
+    if STDIN in options.paths and options.write and options.as_json:
+        raise click.UsageError("With - as PATH, --write and --json both want stdout. Give one of them.")
+    if options.stdin_filename and STDIN not in options.paths:
+        raise click.UsageError("--stdin-filename needs - as PATH.")
+    if not options.instruction.strip():
+        raise click.UsageError("The instruction is empty. Say what to change with -m.")
+    roots = {project_root(Path(os.path.realpath(path))) for path in options.paths}
+    if options.patch_file and len(roots) > 1 and any((root / ".git").exists() for root in roots):
+        raise click.UsageError("--patch is for the files of one repository.")
+
+
+def _edit_all(options: _Options, interrupt: Interrupt) -> int:
+    """Edit one file after another, report each, and return the exit code."""
+    # Imported here, so that `specedit edit --help` and a usage error don't wait for it.
+    from specedit.cli import engine as engines
+
+    settings = options.settings()
+    may_ask = sys.stdin.isatty() and sys.stderr.isatty()
+    engine = engines.open_engine(
+        options.model, settings=settings, draft=not options.no_draft, ask=_ask if may_ask else None
+    )
+    for warning in engine.warnings:
+        _say(warning)
+    # Read before signals only cancel: a read that waits would not notice.
+    stdin = sys.stdin.buffer.read() if STDIN in options.paths else b""
+    editor = _Editor(options, settings, engine, interrupt.cancel)
+    outcomes: list[Outcome] = []
+    try:
+        with interrupt.cancelling():
+            for path in options.paths:
+                outcomes.append(editor.edit(path, stdin))
+                _report(outcomes[-1], options)
+    except KeyboardInterrupt:
+        outcomes += [Outcome(path, "cancelled", NOT_BEGUN) for path in options.paths[len(outcomes) :]]
+    if options.patch_file:
+        _save_patch(options.patch_file, outcomes)
+    was_interrupted = interrupt.cancel.cancelled
+    if summary := summary_of(outcomes, was_interrupted=was_interrupted):
+        _say(summary)
+    return INTERRUPTED if was_interrupted else exit_code(outcomes, check=options.check)
+
+
+# --- one file
+
+
+@dataclass(frozen=True)
+class _Editor:
+    options: _Options
+    settings: Settings
+    engine: LocalEngine
+    cancel: CancelToken
+
+    def edit(self, path: Path, stdin: bytes) -> Outcome:
+        """Read, ask the model and, where that is wanted, write; a file's failure is its outcome."""
+        place = self.options.place(path)
+        if self.cancel.cancelled:
+            return Outcome(place, "cancelled", NOT_BEGUN)
+        try:
+            if path == STDIN:
+                return self._edited(place, stdin)
+            snapshot = read_file(
+                path,
+                allow_ignored=self.settings.allow_ignored,
+                secret_patterns=self.settings.secret_patterns,
+                max_file_bytes=self.settings.max_file_bytes,
+            )
+            if self.options.write:
+                check_writable(snapshot)
+            return self._written(self._edited(place, snapshot.data), snapshot)
+        except RefusedFileError as error:
+            return Outcome(place, "refused", str(error))
+        except FileError as error:
+            return Outcome(place, "failed", str(error))
+
+    def _edited(self, path: Path, data: bytes) -> Outcome:
+        document = Document.from_bytes(data, path)
+        request = EditRequest(
+            document,
+            _region(document, self.options),
+            self.options.instruction,
+            sampling=Sampling(temperature=self.settings.temperature, top_p=self.settings.top_p),
+            seed=self.options.seed,
+            max_new_tokens=self.settings.max_new_tokens,
+            allow_deletions=self.settings.allow_deletions,
+            allow_syntax_errors=self.settings.allow_syntax_errors,
+            priority=self._priority,
+            cancel=self.cancel,
+        )
+        with _progress(path) as on_text:
+            result = run_edit(request, self.engine, on_text)
+        _say_cost(path, result)
+        if self.options.compare and result.usage.output_tokens and not self.cancel.cancelled:
+            try:
+                self._compare(path, request, result)
+            except EngineError as error:
+                _say(f"plain decoding failed: {error}", path)
+        reason = "; ".join(filter(None, (result.reason, result.fix)))
+        new = result.document.to_bytes()
+        return Outcome(path, result.status, reason, result.hunks, result.usage, data, new)
+
+    def _written(self, outcome: Outcome, snapshot: FileSnapshot) -> Outcome:
+        if self.options.write and outcome.status == "changed":
+            write_file(snapshot, outcome.new)
+        return outcome
+
+    def _compare(self, path: Path, request: EditRequest, result: EditResult) -> None:
+        """Say what the same request takes when it is decoded one token a step, and whether its answer is the same."""
+        answer, usage = "", Usage()
+        with _progress(path) as on_text:
+            for chunk in self.engine.generate_plain(generate_request(request)):
+                answer += chunk.text
+                usage = chunk.usage
+                on_text(chunk.text)
+        if self.cancel.cancelled:
+            return
+        same = "the same answer" if answer == result.answer else "another answer"
+        ratio = usage.seconds / result.usage.seconds if result.usage.seconds else 0.0
+        _say(f"plain decoding: {usage.seconds:.2f} s, {ratio:.2f} times as long; {same}", path)
+
+    @property
+    def _priority(self) -> Priority:
+        return "batch" if len(self.options.paths) > 1 else "rewrite"
+
+
+def _region(document: Document, options: _Options) -> Region:
+    if options.lines:
+        return line_range(document, *options.lines)
+    if options.symbol_name:
+        return symbol(document, options.symbol_name)
+    return whole_file(document)
+
+
+# --- what is said: results on stdout, everything else on stderr
+
+
+def _ask(question: str) -> bool:
+    return click.confirm(question, err=True)
+
+
+def _say(message: str, path: Path | None = None) -> None:
+    click.echo(harmless(f"{path or 'specedit'}: {message}"), err=True)
+
+
+def _say_cost(path: Path, result: EditResult) -> None:
+    usage = result.usage
+    if usage.output_tokens:
+        _say(
+            f"{usage.output_tokens} output tokens, {usage.forwards} target forwards, "
+            f"{usage.tokens_per_forward:.1f} tokens per forward, {usage.seconds:.2f} s",
+            path,
+        )
+
+
+@contextmanager
+def _progress(path: Path) -> Iterator[Callable[[str], None]]:
+    """On a terminal, how many lines of the answer there are so far; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    name, lines = harmless(str(path)), 0
+    with Console(stderr=True).status(Text(f"{name}: the model reads")) as status:
+
+        def on_text(text: str) -> None:
+            nonlocal lines
+            lines += text.count("\n")
+            status.update(Text(f"{name}: the model writes line {lines + 1}"))
+
+        yield on_text
+
+
+def _report(outcome: Outcome, options: _Options) -> None:
+    if outcome.status != "changed":
+        prefix = "" if outcome.status == "unchanged" else f"{outcome.status}: "
+        _say(prefix + outcome.reason, outcome.path)
+    if options.as_json:
+        click.echo(outcome.to_json())
+    elif options.write and options.paths == (STDIN,):
+        if outcome.is_done:
+            click.echo(outcome.new, nl=False)
+    elif outcome.status == "changed":
+        _show_diff(outcome)
+
+
+def _show_diff(outcome: Outcome) -> None:
+    """A pipe gets the bytes of the patch, a terminal its text, made harmless."""
+    if not sys.stdout.isatty():
+        click.echo(outcome.patch, nl=False)
+        return
+    colour = wants_colour(sys.stdout)
+    click.echo(shown_diff(outcome.readable_patch, colour=colour), nl=False, color=colour)
+
+
+def _save_patch(file: Path, outcomes: list[Outcome]) -> None:
+    try:
+        file.write_bytes(b"".join(outcome.patch for outcome in outcomes))
+    except OSError as error:
+        raise UsageError(f"The patch can't be written to {file}: {error.strerror}.") from error

@@ -1,0 +1,17 @@
+"""`specedit` with a slow model that needs no weights: python -m tests.unit.cli.scripted_specedit SECONDS edit ..."""
+
+import sys
+
+from specedit.cli import engine as engines
+from specedit.cli import main
+from tests.fakes import ScriptedEngine, fenced
+
+
+def _in_capitals(request):
+    return fenced(request.prediction.upper())
+
+
+if __name__ == "__main__":
+    engine = ScriptedEngine([_in_capitals], seconds_per_chunk=float(sys.argv.pop(1)), chunk_chars=200)
+    engines.open_engine = lambda *_, **given: engine
+    main()

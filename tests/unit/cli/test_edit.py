@@ -1,0 +1,296 @@
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from specedit.cli import engine as engines
+from specedit.cli import main
+from specedit.errors import EngineError, ModelNotFoundError
+from tests.fakes import ScriptedEngine, fenced
+
+AREA = "def area(w, h):\n    return w * h\n"
+WIDTH = "def area(width, h):\n    return width * h\n"
+GOOD = fenced(WIDTH)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project as the current directory, with settings of its own only."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """Runs `specedit edit` with a model that gives these answers."""
+
+    def run(*arguments, answers=(GOOD,), stdin=None, **fake):
+        engine = ScriptedEngine(list(answers), **fake)
+        monkeypatch.setattr(engines, "open_engine", lambda *_, **given: engine)
+        result = CliRunner().invoke(main, ["edit", *map(str, arguments)], input=stdin)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        result.engine = engine
+        return result
+
+    return run
+
+
+def _write(name, text=AREA):
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_change_is_shown_and_not_written(project, edit):
+    path = _write("area.py")
+    result = edit(path, "-m", "rename w to width")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "diff --git a/area.py b/area.py\n--- a/area.py\n+++ b/area.py\n@@ -1,2 +1,2 @@\n"
+        "-def area(w, h):\n-    return w * h\n+def area(width, h):\n+    return width * h\n"
+    )
+    assert path.read_text() == AREA
+    assert "output tokens" in result.stderr
+    assert "tokens per forward" in result.stderr
+
+
+def test_write_applies_it(project, edit):
+    path = _write("area.py")
+    assert edit(path, "-m", "rename w to width", "--write").exit_code == 0
+    assert path.read_text() == WIDTH
+
+
+def test_check_tells_by_its_exit_code(project, edit):
+    path = _write("area.py")
+    assert edit(path, "-m", "rename w", "--check").exit_code == 1
+    assert path.read_text() == AREA
+    assert edit(path, "-m", "rename w", "--check", answers=[fenced(AREA)]).exit_code == 0
+
+
+def test_what_changed_nothing_says_what_to_try(project, edit):
+    path = _write("area.py")
+    modified = path.stat().st_mtime_ns
+    result = edit(path, "-m", "make it better", "--write", answers=[fenced(AREA)])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "area.py: the model changed nothing; say more exactly" in result.stderr
+    assert path.stat().st_mtime_ns == modified
+
+
+def test_one_json_object_a_file(project, edit):
+    paths = [_write("area.py"), _write("same.py", WIDTH), _write("bad.py")]
+    answers = [fenced(WIDTH), fenced(WIDTH), "I would rather not."]
+    result = edit(*paths, "-m", "rename w to width", "--json", answers=answers)
+    changed, unchanged, refused = map(json.loads, result.stdout.splitlines())
+    assert result.exit_code == 3
+    assert changed == {
+        "path": "area.py",
+        "status": "changed",
+        "reason": None,
+        "hunks": [{"start_line": 1, "old": AREA, "new": WIDTH}],
+        "stats": {
+            "output_tokens": changed["stats"]["output_tokens"],
+            "forwards": changed["stats"]["forwards"],
+            "drafted": changed["stats"]["drafted"],
+            "accepted": changed["stats"]["accepted"],
+            "seconds": 0.5,
+        },
+    }
+    assert changed["stats"]["forwards"] > 0
+    assert (unchanged["status"], unchanged["hunks"]) == ("unchanged", [])
+    assert refused["status"] == "refused"
+    assert "not a code block" in refused["reason"]
+
+
+def test_a_range_and_a_symbol(project, edit):
+    path = _write("two.py", AREA + "\n\n" + AREA.replace("area", "again"))
+    again = "def again(width, h):\n    return width * h\n"
+    for part in (["--range", "5:6"], ["--symbol", "again"]):
+        result = edit(path, "-m", "rename w to width", *part, answers=[fenced(again)])
+        assert "@@ -2,5 +2,5 @@" in result.stdout
+        assert result.engine.requests[0].prediction == AREA.replace("area", "again")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone.py"], "does not exist"),
+        (["area.py", "other.py", "--range", "1:2"], "one PATH"),
+        (["area.py", "other.py", "--symbol", "area"], "one PATH"),
+        (["area.py", "--range", "two"], "range of lines"),
+        (["area.py", "--range", "9:12"], "2 lines"),
+        (["area.py", "--symbol", "volume"], "no symbol"),
+        (["area.py", "--write", "--check"], "not both"),
+        (["area.py", "--temperature", "-1"], "temperature"),
+        (["area.py", "--stdin-filename", "x.py"], "needs -"),
+        ([], "PATH"),
+    ],
+)
+def test_wrong_usage(project, edit, arguments, message):
+    _write("area.py"), _write("other.py")
+    result = edit(*arguments, "-m", "rename w")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_wrong_settings_stop_before_anything_is_read(project, edit):
+    path = _write("area.py")
+    _write("specedit.toml", 'model = "evil"\n')
+    result = edit(path, "-m", "rename w", "--write")
+    assert (result.exit_code, result.engine.requests) == (2, [])
+    assert "specedit.toml" in result.stderr
+    assert path.read_text() == AREA
+
+
+def test_a_missing_model_is_told_with_the_command_that_pulls_it(project, monkeypatch):
+    _write("area.py")
+
+    def no_model(*_, ask, **given):
+        assert ask is None, "without a terminal nobody can be asked"
+        raise ModelNotFoundError("no such model here. Run: specedit models pull small")
+
+    monkeypatch.setattr(engines, "open_engine", no_model)
+    result = CliRunner().invoke(main, ["edit", "area.py", "-m", "rename w", "--write"])
+    assert result.exit_code == 4
+    assert "specedit models pull small" in result.stderr
+
+
+def test_a_failure_does_not_stop_the_rest(project, edit):
+    paths = [_write(name) for name in ("a.py", "b.py", "c.py")]
+    secret = _write(".env", "KEY=1\n")
+    answers = [EngineError("out of memory"), fenced(AREA.replace("w,", "w")), fenced(WIDTH)]
+    result = edit(secret, *paths, "-m", "rename w to width", "--write", answers=answers)
+    assert result.exit_code == 3
+    assert [path.read_text() for path in paths] == [AREA, AREA, WIDTH]
+    assert "a.py: failed: out of memory" in result.stderr
+    assert "b.py: refused: the file would no longer parse" in result.stderr
+    assert "2 refused, 1 failed, 1 changed" in result.stderr
+    assert len(result.engine.requests) == 3
+
+
+def test_a_read_only_file_is_refused_before_the_model_is_asked(project, edit):
+    path = _write("area.py")
+    path.chmod(0o444)
+    result = edit(path, "-m", "rename w", "--write")
+    assert (result.exit_code, result.engine.requests) == (3, [])
+    assert "read-only" in result.stderr
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(project, edit):
+    path = _write("area.py")
+
+    def answer(_):
+        path.write_text("# mine now\n")
+        return fenced(WIDTH)
+
+    result = edit(path, "-m", "rename w to width", "--write", answers=[answer])
+    assert result.exit_code == 3
+    assert "changed on disk" in result.stderr
+    assert path.read_text() == "# mine now\n"
+
+
+def test_guards_are_lifted_by_flags(project, edit):
+    broken = fenced(AREA.replace("h)", "h"))
+    _write("area.py")
+    assert edit("area.py", "-m", "break it", answers=[broken]).exit_code == 3
+    assert edit("area.py", "-m", "break it", "--allow-syntax-errors", answers=[broken]).exit_code == 0
+    _write("long.txt", "".join(f"{n}\n" for n in range(30)))
+    short = fenced("1\n2\n")
+    assert edit("long.txt", "-m", "shorten", answers=[short]).exit_code == 3
+    assert edit("long.txt", "-m", "shorten", "--allow-deletions", answers=[short]).exit_code == 0
+
+
+def test_ignored_files_need_a_flag(project, edit):
+    subprocess.run(["git", "init", "-q"], check=True)
+    _write(".gitignore", "build\n")
+    path = _write("build/area.py")
+    assert edit(path, "-m", "rename w").exit_code == 3
+    assert edit(path, "-m", "rename w", "--allow-ignored").exit_code == 0
+
+
+def test_sampling_reaches_the_engine(project, edit):
+    _write("area.py")
+    flags = ["--seed", "3", "--temperature", "0.5", "--top-p", "0.9", "--max-new-tokens", "64"]
+    asked = edit("area.py", "-m", "rename w", *flags).engine.requests[0]
+    assert (asked.seed, asked.sampling.temperature, asked.sampling.top_p) == (3, 0.5, 0.9)
+    assert asked.max_new_tokens == 64
+
+
+def test_compare_tells_whether_the_answer_is_the_same(project, edit):
+    _write("area.py")
+    result = edit("area.py", "-m", "rename w", "--compare")
+    assert "plain decoding: 0.50 s, 1.00 times as long; the same answer" in result.stderr
+    result = edit("area.py", "-m", "rename w", "--compare", answers=[fenced(WIDTH), fenced(AREA)])
+    assert "another answer" in result.stderr
+    assert "+def area(width, h):" in result.stdout
+
+
+def test_stdin_gives_a_diff(project, edit):
+    result = edit("-", "--stdin-filename", "sub/area.py", "-m", "rename w", stdin=AREA)
+    assert "--- a/sub/area.py" in result.stdout
+    assert "+def area(width, h):" in result.stdout
+
+
+def test_stdin_with_write_gives_the_new_text(project, edit):
+    crlf = AREA.replace("\n", "\r\n").encode()
+    result = edit("-", "--stdin-filename", "area.py", "-m", "rename w", "--write", stdin=crlf)
+    assert result.stdout_bytes == WIDTH.replace("\n", "\r\n").encode()
+    same = edit("-", "-m", "rename w", "--write", stdin=crlf, answers=[fenced(AREA)])
+    assert same.stdout_bytes == crlf
+    refused = edit("-", "-m", "rename w", "--write", stdin=crlf, answers=["No."])
+    assert (refused.exit_code, refused.stdout_bytes) == (3, b"")
+
+
+GIT_CASES = {
+    "plain": ("area.py", AREA, WIDTH),
+    "crlf": ("area.py", AREA.replace("\n", "\r\n"), WIDTH.replace("\n", "\r\n")),
+    "mixed": ("area.py", "a = 1\r\nb = 2\nc = 3\r\n", "a = 1\r\nb = 5\nc = 3\r\n"),
+    "no final newline": ("a.txt", "a\nb", "a\nc"),
+    "a blank in the name": ("my dir/my area.py", AREA, WIDTH),
+    "quotes in the name": ('a"b\\c\td.py', AREA, WIDTH),
+    "beyond ascii": ("größe 😀.py", AREA, WIDTH),
+    "was empty": ("area.py", "", AREA),
+    "byte-order mark": ("area.py", "\ufeff" + AREA, "\ufeff" + WIDTH),
+    "form feed": ("a.txt", "a\fb\nc\n", "a\fb\nd\n"),
+    "several hunks": (
+        "a.txt",
+        "".join(f"{n}\n" for n in range(60)),
+        "x\n" + "".join(f"{n}\n" for n in range(1, 59)) + "y\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "before", "after"), GIT_CASES.values(), ids=list(GIT_CASES))
+def test_git_applies_the_patch(project, edit, monkeypatch, name, before, after):
+    subprocess.run(["git", "init", "-q"], check=True)
+    path = _write(Path("sub", name), before)
+    monkeypatch.chdir("sub")
+    answer = fenced(after.removeprefix("\ufeff"))
+    result = edit(name, "-m", "change", "--patch", project / "change.patch", answers=[answer])
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout_bytes == (project / "change.patch").read_bytes()
+    subprocess.run(["git", "apply", "--check", "change.patch"], cwd=project, check=True)
+    subprocess.run(["git", "apply", "change.patch"], cwd=project, check=True)
+    assert (project / path).read_bytes() == after.encode()
+
+
+def test_a_patch_holds_all_files_that_changed(project, edit):
+    paths = [_write("a.py"), _write("b.py"), _write("c.py")]
+    answers = [fenced(WIDTH), "No.", fenced(WIDTH)]
+    edit(*paths, "-m", "rename w", "--patch", "all.patch", answers=answers)
+    assert Path("all.patch").read_text().count("diff --git") == 2
+    subprocess.run(["git", "apply", "all.patch"], check=True)
+    assert [path.read_text() for path in paths] == [WIDTH, AREA, WIDTH]
+
+
+def test_help_names_the_options(project, edit):
+    result = edit("--help")
+    assert result.exit_code == 0
+    for option in ("--range", "--symbol", "--write", "--check", "--patch", "--json", "--compare"):
+        assert option in result.stdout
