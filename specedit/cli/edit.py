@@ -174,6 +174,8 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
     from specedit.cli import engine as engines
 
     settings = options.settings()
+    if sys.stderr.isatty():
+        _say("loading the model")
     may_ask = sys.stdin.isatty() and sys.stderr.isatty()
     engine = engines.open_engine(
         options.model, settings=settings, draft=not options.no_draft, ask=_ask if may_ask else None
@@ -332,7 +334,7 @@ def _progress(path: Path) -> Iterator[Callable[[str], None]]:
 
 def _report(outcome: Outcome, options: _Options) -> None:
     if outcome.status != "changed":
-        prefix = "" if outcome.status == "unchanged" else f"{outcome.status}: "
+        prefix = f"{outcome.status}: " if outcome.status in ("refused", "failed") else ""
         _say(prefix + outcome.reason, outcome.path)
     if options.as_json:
         click.echo(outcome.to_json())

@@ -37,6 +37,8 @@ def _painted(lines: list[str]) -> list[str]:
             painted.append(click.style(line, bold=True))
         elif line.startswith("@@"):
             painted.append(click.style(line, fg="cyan"))
+        elif line.startswith(("+", "-")):
+            painted.append(click.style(line, fg="green" if line[0] == "+" else "red"))
         else:
-            painted.append(click.style(line, fg={"+": "green", "-": "red"}.get(line[:1])))
+            painted.append(line)
     return painted

@@ -8,6 +8,7 @@ from typing import Literal
 
 from specedit.edit import guard
 from specedit.edit.document import Document, Span, TextEdit, split_lines
+from specedit.edit.echo import without_echo
 from specedit.edit.guard import Proposal, Refusal
 from specedit.edit.prompt import build_prompt
 from specedit.edit.region import Region, language_of
@@ -109,7 +110,7 @@ def run_edit(request: EditRequest, engine: Engine, on_text: Callable[[str], None
         return _unapplied("failed", request, Refusal(str(error), ""), usage, "".join(pieces))
     answer = "".join(pieces)
     if finish_reason == "cancelled" or (finish_reason is None and request.cancel.cancelled):
-        return _unapplied("cancelled", request, Refusal("cancelled", ""), usage, answer)
+        return _unapplied("cancelled", request, Refusal("interrupted", ""), usage, answer)
     return _concluded(request, answer, finish_reason, usage)
 
 
@@ -172,6 +173,8 @@ def _region_text(request: EditRequest, answer: str, finish_reason: FinishReason 
     before = document.text[span.start : span.end]
     language = language_of(document.path) if document.path else None
     body = answer_body(answer, region_text=before, language=language)
+    if not isinstance(body, Refusal):
+        body = without_echo(body, to_lf(document.text[: span.start]), to_lf(document.text[span.end :]), before)
     if isinstance(body, Refusal):
         return body
     after = region_after(body, before, line_ending=document.line_ending, instruction=request.instruction)

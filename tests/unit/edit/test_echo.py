@@ -1,0 +1,43 @@
+import pytest
+
+from specedit.edit.echo import without_echo
+from specedit.edit.guard import Refusal
+
+HEAD = "import os\n\n\nclass Box:\n    size = 1\n\n"
+REGION = "    def put(self, x):\n        self.x = x\n"
+TAIL = "\n\nbox = Box()\nprint(box)\n"
+NEW = "    def put(self, y):\n        self.x = y\n"
+
+
+@pytest.mark.parametrize("body", [NEW, "@property\n" + NEW, "", "\n", "size = 1\n" + NEW])
+def test_what_repeats_nothing_around_it_stays(body):
+    assert without_echo(body, HEAD, TAIL, REGION) == body
+
+
+def test_the_whole_file_is_cut_to_the_region():
+    for blank in ("", "\n", "\n\n"):
+        body = HEAD.replace("\n\n\n", "\n") + NEW + blank + TAIL.strip("\n") + "\n"
+        assert without_echo(body, HEAD, TAIL, REGION).rstrip("\n") == NEW.rstrip("\n")
+    assert without_echo(HEAD + NEW, HEAD, "", REGION) == NEW
+
+
+def test_the_blocks_around_the_region_are_dropped():
+    assert without_echo("class Box:\n" + NEW, HEAD, TAIL, REGION) == NEW
+    assert without_echo("class Box:\n\n" + NEW, HEAD, TAIL, REGION) == NEW
+
+
+@pytest.mark.parametrize("body", [HEAD + NEW, HEAD + NEW + "print(box)\n", HEAD.replace("1", "2") + NEW + TAIL])
+def test_parts_of_the_file_are_refused(body):
+    assert isinstance(without_echo(body, HEAD, TAIL, REGION), Refusal)
+
+
+def test_brackets_must_be_closed_as_often_as_they_were_opened():
+    head, region, tail = "class A {\n", "  f() {\n    x\n  }\n", "}\n"
+    new = region.replace("x", "y")
+    assert without_echo(head + new + tail, head, tail, region) == new
+    assert without_echo(f"class A {{\n{new}}}\n", "a\n" + head, "\n  g() {}\n}\n", region) == new
+
+
+def test_a_region_that_begins_as_the_file_does_is_no_echo():
+    text = "import os\nimport os\nx = 1\n"
+    assert without_echo("import os\nx = 2\n", "import os\n", "", text.partition("\n")[2]) == "import os\nx = 2\n"
