@@ -22,6 +22,7 @@ from specedit.engine.api import Sampling
 from specedit.engine.target import Target
 from specedit.errors import ModelError
 from tests.fake_models import RandomTreeDrafter, run_loop, run_reference
+from tests.tiny_model import random_target
 
 VOCAB = 61
 WINDOW = 8
@@ -46,16 +47,6 @@ CONFIGS = {
     "mixed, soft-capped": Gemma2Config(**COMMON, head_dim=8, sliding_window=WINDOW, layer_types=ALTERNATING),
     "late window": Qwen2Config(**COMMON, use_sliding_window=True, sliding_window=WINDOW, max_window_layers=2),
 }
-
-
-def random_target(config, dtype=torch.float64, attention=None):
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=dtype)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            # Fresh weights are so small that all tokens are nearly tied.
-            parameter.mul_(6) if parameter.dim() > 1 else None
-    return Target(model)
 
 
 @pytest.fixture(scope="module", params=CONFIGS)

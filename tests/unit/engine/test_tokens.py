@@ -4,37 +4,17 @@ import json
 
 import pytest
 from tokenizers import Tokenizer as BackendTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers
+from tokenizers import decoders, models, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from specedit.engine.api import Fim, FimMarkers, Message
 from specedit.engine.stops import StopRule
 from specedit.engine.tokens import Tokenizer
 from specedit.errors import UnsupportedModelError
+from tests.tiny_model import CHATML, byte_level
 
-SPECIALS = ["<|im_start|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
-CHATML = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
-)
 HARD_FILE = 'x != y\na , b\nf ( )\n"it \'s"\n  two , blanks .\n'
 EMOJI = "# \U0001f600 \u4e16"
-
-
-def byte_level(**changes):
-    """A tokenizer of single bytes, as byte-level models spell them."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = BackendTokenizer(models.BPE(vocab={piece: i for i, piece in enumerate(alphabet)}, merges=[]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    for name, value in changes.items():
-        setattr(backend, name, value)
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=backend, eos_token="<|im_end|>", additional_special_tokens=SPECIALS, chat_template=CHATML
-    )
-    wrapped.add_tokens(["<tool_call>"])
-    return wrapped
 
 
 @pytest.fixture
