@@ -27,10 +27,10 @@ def without_echo(body: str, head: str, tail: str, region_text: str) -> str | Ref
     if begins and ends and before and len(texts) >= len(before) + len(after):
         return _between(lines, filled, len(before), len(after))
     opened = _repeated_openers(texts, _openers(before, _indent(region[0])))
-    brackets = sum(line.endswith(("{", "(", "[")) for line in texts[:opened])
-    closes = all(not any(map(str.isalnum, line)) for line in texts[len(texts) - brackets :])
-    if opened and closes:
-        return _between(lines, filled, opened, brackets)
+    bracketed = [line for line in texts[:opened] if line.endswith(("{", "(", "["))]
+    closers = texts[len(texts) - len(bracketed) :]
+    if opened and all(map(_closes, reversed(closers), bracketed)):
+        return _between(lines, filled, opened, len(bracketed))
     if opened or (len(before) > 1 and texts[:2] == before[:2]):
         return Refusal(
             "the answer repeats text that stands outside the part to change",
@@ -48,6 +48,10 @@ def _between(lines: list[str], filled: list[int], first: int, last: int) -> str:
     start = filled[first] if first < len(filled) else len(lines)
     end = filled[len(filled) - last] if last else len(lines)
     return "".join(lines[start:end])
+
+
+def _closes(line: str, opener: str) -> bool:
+    return _indent(line) == _indent(opener) and not any(map(str.isalnum, line))
 
 
 def _indent(line: str) -> int:

@@ -38,7 +38,9 @@ _DOTS = r"(?:\.{3,}|…)"
 _COMMENT = re.compile(r"\{?\s*(?:#+|//+|/\*+|<!--+|(?:--|;+|%+|\*)(?=\s))(?P<body>.*)")
 _PROSE_COMMENT = re.compile(r"\{?\s*(?:/\*+|<!--+)(?P<body>.*)")
 _TRAILING_COMMENT = re.compile(rf"\s(?:#|//|/\*|<!--)\s*(?P<body>{_DOTS}.*)$")
-_BARE_PHRASE = re.compile(rf"{_DOTS}\s+[\w(\[].*|{_DOTS}.*\s.*{_DOTS}|[\[(<]\s*(?:{_DOTS}\s)?[\w' ]+(?:\s{_DOTS})?\s*[\])>]")
+_BARE_PHRASE = re.compile(
+    rf"{_DOTS}\s+[\w(\[].*|{_DOTS}.*\s.*{_DOTS}|[\[(<]\s*(?:{_DOTS}\s)?[\w' ]+(?:\s{_DOTS})?\s*[\])>]"
+)
 _ONLY_DOTS = re.compile(rf"\W*{_DOTS}\W*")
 _LEADING_DOTS = re.compile(rf"\W*?{_DOTS}")
 _NO_CHANGES = re.compile(r"\b(?:no|without) (?:other |further )?changes?\b|\bnot changed\b", re.IGNORECASE)

@@ -17,8 +17,12 @@ from specedit.edit.guard import Refusal
 from specedit.edit.region import parses
 
 _ASK_AGAIN = "ask again, or with another --seed or --model"
-_ABOUT_FINAL_NEWLINE = re.compile(r"\bnew ?lines?\b|\bend of (?:the )?file\b|\beof\b", re.IGNORECASE)
-_ABOUT_BLANK_LINES = re.compile(r"\b(?:blank|empty|trailing|whitespace)\b", re.IGNORECASE)
+_NO_CODE = Refusal("the answer is not a code block", _ASK_AGAIN)
+_UNCLEAR = Refusal("it can't be told where the code in the answer begins and ends", _ASK_AGAIN)
+_ABOUT_FINAL_NEWLINE = re.compile(
+    r"(?=.*\bnew ?lines?\b)(?=.*\b(?:final|trailing|missing|last|ends?|eof)\b)", re.IGNORECASE | re.DOTALL
+)
+_ABOUT_BLANK_LINES = re.compile(r"\b(?:blank|empty) lines?\b|\btrailing\b|\bwhitespace\b", re.IGNORECASE)
 _ABOUT_INDENTATION = re.compile(r"(?:in|de|out)dent", re.IGNORECASE)
 _CHATTER = re.compile(
     r"(?:sure|certainly|of course|okay|ok|here(?:'s| is| are)|below|i(?:'ve| have| hope)"
@@ -73,10 +77,10 @@ def answer_body(answer: str, *, region_text: str, language: str | None = None) -
     lines, before = _contents(text), _contents(region_text)
     fences, own = find_fences(lines), find_fences(before)
     if not fences:
-        return text if _is_code(lines, before, language) else _no_code()
+        return text if _is_code(lines, before, language) else _NO_CODE
     bare = _is_bare(lines, fences, before, own)
     if own and _marks(fences) == _marks(own):
-        return text if bare else _unclear()
+        return text if bare else _UNCLEAR
     if block := _outer_block(lines, fences, before):
         inner = fences[1:-1]
         if _is_own_wrapper(fences[0], inner, own) or (own and _marks(inner) == _marks(own)):
@@ -196,21 +200,13 @@ def _chats(lines: list[str], before: list[str]) -> bool:
     return any(_CHATTER.match(line) and line not in _stripped(before) for line in written[:1] + written[-1:])
 
 
-def _no_code() -> Refusal:
-    return Refusal("the answer is not a code block", _ASK_AGAIN)
-
-
-def _unclear() -> Refusal:
-    return Refusal("it can't be told where the code in the answer begins and ends", _ASK_AGAIN)
-
-
 def _several_or_unclosed(fences: list[Fence]) -> Refusal:
     openers, closed = pair(fences)
     if not closed and len(openers) == 1:
         return Refusal("the answer's code block is not closed", _ASK_AGAIN)
     if closed and len(openers) > 1:
         return Refusal(f"the answer has {len(openers)} code blocks, not one", _ASK_AGAIN)
-    return _unclear()
+    return _UNCLEAR
 
 
 # --- the body, fitted to the region
@@ -219,6 +215,8 @@ def _several_or_unclosed(fences: list[Fence]) -> Refusal:
 def _shifted(new: list[str], old: list[str]) -> list[str]:
     """`new` moved as a whole to the indentation of `old`, if that is what parts the lines they share."""
     was, is_now = _first_indent(old), _first_indent(new)
+    if was == is_now:
+        return new
     shared = {
         j: old[i]
         for tag, i1, i2, j1, j2 in _opcodes([line.strip() for line in old], [line.strip() for line in new])

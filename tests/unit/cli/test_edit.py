@@ -280,6 +280,15 @@ def test_git_applies_the_patch(project, edit, monkeypatch, name, before, after):
     assert (project / path).read_bytes() == after.encode()
 
 
+def test_a_file_in_utf16_is_shown_as_text_and_patched_as_bytes(project, edit):
+    subprocess.run(["git", "init", "-q"], check=True)
+    path = _write("area.py", AREA.encode("utf-16"))
+    shown = edit(path, "-m", "rename w", "--json", "--patch", "wide.patch")
+    assert json.loads(shown.stdout)["hunks"] == [{"start_line": 1, "old": AREA, "new": WIDTH}]
+    subprocess.run(["git", "apply", "wide.patch"], check=True)
+    assert path.read_bytes() == WIDTH.encode("utf-16")
+
+
 def test_a_patch_holds_all_files_that_changed(project, edit):
     paths = [_write("a.py"), _write("b.py"), _write("c.py")]
     answers = [fenced(WIDTH), "No.", fenced(WIDTH)]

@@ -35,6 +35,8 @@ def test_brackets_must_be_closed_as_often_as_they_were_opened():
     head, region, tail = "class A {\n", "  f() {\n    x\n  }\n", "}\n"
     new = region.replace("x", "y")
     assert without_echo(head + new + tail, head, tail, region) == new
+    assert isinstance(without_echo(head + new, head, tail, region), Refusal)
+    assert isinstance(without_echo(head + new + "  more()\n", head, tail, region), Refusal)
     assert without_echo(f"class A {{\n{new}}}\n", "a\n" + head, "\n  g() {}\n}\n", region) == new
 
 

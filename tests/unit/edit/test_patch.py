@@ -15,6 +15,10 @@ def test_lines_without_an_end_are_marked():
     )
 
 
+def test_a_name_with_blanks_ends_with_a_tab_as_git_writes_it():
+    assert b"\n--- a/my area.py\t\n+++ b/my area.py\t\n" in unified_patch(b"a\n", b"b\n", "my area.py")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

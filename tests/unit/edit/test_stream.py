@@ -69,6 +69,14 @@ def test_markdown_cut_anywhere_is_refused_or_whole():
             assert isinstance(body, Refusal), (fence, end, body)
 
 
+def test_a_short_wrapper_around_changed_fences_counts_only_if_it_is_all():
+    edited = MARKDOWN.replace("```sh", "```bash")
+    answer = f"```markdown\n{edited}```"
+    assert answer_body(answer, region_text=MARKDOWN) == edited
+    assert _refused(f"Here it is:\n{answer}", MARKDOWN, None)
+    assert _refused(answer.replace("```bash", "```"), MARKDOWN, None)
+
+
 def test_a_block_in_markdown_is_not_taken_for_the_answer():
     assert _refused("```sh\nls -l\n```", MARKDOWN, None)
     assert _refused("To list more:\n```sh\nls -l\n```\nThat is all.", MARKDOWN, None)
@@ -108,6 +116,8 @@ def test_the_end_of_the_region_stays(end):
 def test_the_end_changes_when_that_is_the_wish():
     assert _after("a\n", "a\n\n\n", instruction="remove the trailing blank lines") == "a\n"
     assert _after("a\n", "a", instruction="end it with a newline") == "a\n"
+    assert _after("b\n", "a", instruction="split at each newline") == "b"
+    assert _after("b\n", "a\n\n\n", instruction="return an empty list") == "b\n\n\n"
     assert _after("a\n\nb\n", "a\nb", instruction="add a blank line between them") == "a\n\nb"
 
 
