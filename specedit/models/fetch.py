@@ -23,7 +23,7 @@ Convert = Callable[[Path, Path], None]
 
 # A GGUF file of about four bits a weight becomes one of 32.
 _GROWTH = 8
-_NEEDED = ("filelock", "huggingface_hub", "torch", "transformers", "gguf", "accelerate")
+_NEEDED = ("huggingface_hub", "torch", "transformers", "gguf", "accelerate")
 
 
 def require_local() -> None:
