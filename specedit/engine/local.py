@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
+import torch
+
 from specedit.draft.base import Drafter
 from specedit.draft.prompt_lookup import PromptLookup
 from specedit.engine import loop, reference
@@ -16,7 +18,7 @@ from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.target import DtypeName, Target
 from specedit.engine.tokens import Tokenizer
-from specedit.errors import ContextOverflowError, UsageError
+from specedit.errors import ContextOverflowError, EngineError, UsageError
 
 #: Nodes verified in one step: on a CPU a forward over more rows costs more than the longer draft saves.
 _DEFAULT_BUDGET = {"cpu": 32}
@@ -107,11 +109,19 @@ class LocalEngine:
     def _answer(self, request: GenerateRequest, decode: _Decode) -> Iterator[TextChunk]:
         job = _Job(request, self._target, self._tokenizer, self._eos_ids)
         with self._lock:
-            for emission in decode(job):
-                yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason)
+            try:
+                for emission in decode(job):
+                    yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason)
+            except torch.OutOfMemoryError as error:
+                raise EngineError(
+                    f"the device ran out of memory ({error}): edit a smaller range, or set SPECEDIT_DEVICE=cpu"
+                ) from error
+            except RuntimeError as error:
+                raise EngineError(f"the model failed ({error}): try again, or set SPECEDIT_DEVICE=cpu") from error
 
     def _decode_drafted(self, job: _Job) -> Iterator[Emission]:
         reused = _common_prefix(self._cached_ids, job.prompt_ids[:-1])
+        self._cached_ids = job.prompt_ids[:reused]
         self._cache.truncate(reused)
         job.stats.cached_tokens = reused
         written: list[int] = []

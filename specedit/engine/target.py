@@ -79,7 +79,7 @@ class Target:
             return cls(model.to(place))
         except torch.OutOfMemoryError as error:
             raise ModelError(
-                f"the model in {path} does not fit on {place}: use a smaller one or --device cpu"
+                f"the model in {path} does not fit on {place}: use a smaller one, or set SPECEDIT_DEVICE=cpu"
             ) from error
 
     @property
@@ -278,7 +278,7 @@ def _choose_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"the device {name!r} can't be used here: choose another, or \"auto\"") from error
+        raise ModelError(f'the device {name!r} can\'t be used here: choose another, or "auto"') from error
     return device
 
 
