@@ -9,6 +9,7 @@ import click
 from specedit import __version__
 
 _COMMANDS = {
+    "bench": ("specedit.cli.bench", "Measure what drafting gains, and whether edits are made."),
     "edit": ("specedit.cli.edit", "Change files as an instruction says."),
     "models": ("specedit.cli.models", "List, pull, find and remove models."),
 }

@@ -1,0 +1,1 @@
+"""Benchmarks: what drafting gains, and whether the edits are made."""
