@@ -25,6 +25,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         must: patterns that the new text has.
         must_not: patterns that it does not have.
         check: Python code that runs after the new text and fails unless that works as it should.
+        after: a right answer, where one is known.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     symbol: str | None = None
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
+    after: str | None = None
 
     @property
     def lines(self) -> int:
@@ -46,6 +48,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         document = Document.from_bytes(self.before.encode(), Path(self.file_name))
         region = symbol(document, self.symbol) if self.symbol else whole_file(document)
         return EditRequest(document, region, self.instruction, max_new_tokens=max_new_tokens)
+
+    def can_pass(self) -> bool:
+        """Whether the known right answer passes here; it does not where the check needs what is not installed."""
+        return self.after is None or self.judge(self.after).passed
 
     def judge(self, after: str) -> Verdict:
         """Whether `after` is the file with the edit made. Runs `after` in a process of its own."""

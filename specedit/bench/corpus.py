@@ -10,8 +10,9 @@ import random
 import re
 from collections.abc import Sequence
 from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
@@ -19,7 +20,6 @@ from specedit.bench.case import Case
 from specedit.errors import UsageError
 
 Kind = Literal["speed", "small"]
-_Item = TypeVar("_Item")
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +40,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     instruction: str
     before: str
+    after: str
     tests: str
 
 
@@ -71,7 +72,7 @@ def benchmark_edits(file: Path, *, ids: Path | None = None) -> list[Case]:
     """The Python edits of HumanEvalFix or CanItEdit, in the file's order.
 
     Args:
-        file: JSON lines with `id, language, instruction, before, tests`.
+        file: JSON lines with `id, language, instruction, before, after, tests`.
         ids: a JSON array of the ids to take; None takes all.
 
     Raises:
@@ -89,6 +90,7 @@ def benchmark_edits(file: Path, *, ids: Path | None = None) -> list[Case]:
             before=row.before,
             instruction=row.instruction,
             check=row.tests,
+            after=row.after,
         )
         for row in rows
         if row.language == "python" and (wanted is None or row.id in wanted)
@@ -98,10 +100,10 @@ def benchmark_edits(file: Path, *, ids: Path | None = None) -> list[Case]:
     return cases
 
 
-def sampled(items: Sequence[_Item], count: int, seed: int) -> list[_Item]:
-    """`count` of the items, or all if there are fewer, chosen by `seed`, in their order."""
-    chosen = random.Random(seed).sample(range(len(items)), min(count, len(items)))  # noqa: S311 - no secret
-    return [items[index] for index in sorted(chosen)]
+def sampled(cases: Sequence[Case], count: int, seed: int) -> list[Case]:
+    """`count` of the cases that can pass here, or all if there are fewer, chosen by `seed`."""
+    shuffled = random.Random(seed).sample(cases, len(cases))  # noqa: S311 - no secret
+    return list(islice(filter(Case.can_pass, shuffled), count))
 
 
 def _file_name(row_id: str) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from specedit.bench.case import Case
-from specedit.edit.session import Status, generate_request, run_edit
+from specedit.edit.session import EditResult, Status, generate_request, run_edit
 from specedit.edit.stream import to_lf
 from specedit.engine.api import Engine, FinishReason, GenerateRequest, Message, Usage
 
@@ -187,9 +187,7 @@ def code_block(answer: str) -> str:
 def _through_specedit(case: Case, engine: Engine) -> Outcome:
     result = run_edit(case.request(), engine)
     verdict = case.judge(result.document.text)
-    refused_right = (
-        result.status == "refused" and case.judge(_with_block(result.before.text, case, result.answer)).passed
-    )
+    refused_right = result.status == "refused" and case.judge(_unchecked(case, result)).passed
     return Outcome(
         case=case.name,
         way="specedit",
@@ -232,10 +230,10 @@ def _plain_request(case: Case) -> GenerateRequest:
     return GenerateRequest(messages=(Message("user", content),), prediction=to_lf(case.before))
 
 
-def _with_block(before: str, case: Case, answer: str) -> str:
-    """The file with the region replaced by the answer's code, unread and unchecked."""
-    span = case.request().region.span
-    return before[: span.start] + code_block(answer) + before[span.end :]
+def _unchecked(case: Case, result: EditResult) -> str:
+    """The file with the answer's code in the region's place, whatever speaks against it."""
+    span, before = case.request().region.span, result.before.text
+    return before[: span.start] + code_block(result.answer) + before[span.end :]
 
 
 def _key(case: Case, way: Way, model_name: str) -> str:

@@ -144,8 +144,8 @@ def to_json(runs: Iterable[Run]) -> str:
 
 
 _HEAD = """\
-| edit | lines | tokens | plain: s | prompt lookup: tokens per forward | s | speedup | specedit: tokens per forward | s \
-| speedup | edit made | same text as plain |
+| edit | lines | tokens | plain: s | prompt lookup: tokens per forward | s | speedup \
+| specedit: tokens per forward | s | speedup | edit made | same text as plain |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|"""
 
 

@@ -106,7 +106,7 @@ def edits(
 ) -> None:
     """Count edits that are made, through specedit and by a plain "return the whole code" prompt.
 
-    Lines of HumanEvalFix and CanItEdit have id, language, instruction, before and tests.
+    Lines of HumanEvalFix and CanItEdit have id, language, instruction, before, after and tests.
     """
     _confirm(run_model_code)
     if not (own or humanevalfix or canitedit):
@@ -120,7 +120,7 @@ def edits(
         sets = {}
         if own:
             cases = own_edits("small")
-            sets["own"] = sampled(cases, limit or len(cases), seed)
+            sets["own"] = sampled(cases, limit, seed) if limit else cases
         if humanevalfix:
             sets["HumanEvalFix"] = sampled(benchmark_edits(humanevalfix), limit or _HUMANEVALFIX_CASES, seed)
         if canitedit:
@@ -171,7 +171,5 @@ def _say(line: str) -> None:
 
 def _say_outcome(outcome: Outcome) -> None:
     result = "passed" if outcome.passed else f"not passed ({outcome.reason})"
-    right = ", though right" if outcome.refused_right else ""
-    _say(
-        f"{outcome.set_name} {outcome.case}, {outcome.way}: {outcome.status}{right}, {result}, {outcome.seconds:.1f} s"
-    )
+    status = f"{outcome.status}, though right" if outcome.refused_right else outcome.status
+    _say(f"{outcome.set_name} {outcome.case}, {outcome.way}: {status}, {result}, {outcome.seconds:.1f} s")
