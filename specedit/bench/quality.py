@@ -7,6 +7,7 @@ answer, its guards. Plainly: instruction and code in one message, and the first 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -95,8 +96,11 @@ class Ledger:
         self._file = file
         self._known: dict[str, Outcome] = {}
         if file and file.exists():
-            whole_lines = file.read_bytes().rpartition(b"\n")[0]
-            self._known = {found.key: found for found in msgspec.json.Decoder(Outcome).decode_lines(whole_lines)}
+            # A line without its end was being written when the run was cut.
+            written = file.read_bytes()
+            whole = written[: written.rfind(b"\n") + 1]
+            os.truncate(file, len(whole))
+            self._known = {found.key: found for found in msgspec.json.Decoder(Outcome).decode_lines(whole)}
 
     def get(self, key: str) -> Outcome | None:
         """The outcome of this key, if there is one."""
