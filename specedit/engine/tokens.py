@@ -25,8 +25,11 @@ _HARD_TEXTS = (
     "caf\u00e9 cafe\u0301 \ufb01 \u212b \U0001f600 \u4e16\u754c \U0001f468\u200d\U0001f469\u200d\U0001f467",
     "<|im_end|> <s> </s> <tool_call> <|fim_prefix|> [INST] <eos>",
     "#!/bin/sh\n# -*- coding: utf-8 -*-\nx=1;;y\\n\0z\ufeff",
+    "\u2581a \u2581\u2581 b",
 )
 
+#: How sentencepiece vocabularies spell a blank; in a text it stands for itself.
+_BLANK_SIGN = "\u2581"
 
 #: Markers of model families, tried in order where the registry names none.
 _KNOWN_FIM_MARKERS = (
@@ -42,7 +45,8 @@ class Tokenizer:
     """A model's tokenizer. Source text is encoded plainly: no special token can come from it.
 
     Attributes:
-        special_ids: all added tokens; none is ever drafted or made from plain text.
+        special_ids: all added tokens but those of blanks, which some vocabularies list among them; none is ever
+            drafted or made from plain text.
         eos_ids: the end-of-text token that the tokenizer itself names.
         fim_markers: how a FIM prompt is put together, or None where the model has no markers.
     """
@@ -62,8 +66,11 @@ class Tokenizer:
         self._tokenizer = tokenizer
         self._plain = BackendTokenizer.from_str(json.dumps(_plain_description(description)))
         self._added = {token["content"]: int(token["id"]) for token in description["added_tokens"]}
-        self._bytes = _token_bytes(backend.get_vocab(with_added_tokens=True), self._added, description)
-        self.special_ids = frozenset(self._added.values())
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        self._bytes = _token_bytes(vocabulary, self._added, description)
+        spelling = (f"<0x{byte:02X}>" for byte in _BLANK_SIGN.encode())
+        self._blank_sign_ids = [vocabulary[piece] for piece in spelling if piece in vocabulary]
+        self.special_ids = frozenset(token_id for text, token_id in self._added.items() if text.strip())
         self.eos_ids = frozenset(() if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,))
         known = (markers for markers in _KNOWN_FIM_MARKERS if self._has(markers))
         self.fim_markers = fim_markers if fim_markers and self._has(fim_markers) else next(known, None)
@@ -89,7 +96,12 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Encode plain text; marker strings in it become ordinary tokens."""
-        return list(self._plain.encode(text, add_special_tokens=False).ids)
+        first, *others = text.split(_BLANK_SIGN) if self._blank_sign_ids else [text]
+        ids = self._encode_piece(first)
+        for piece in others:
+            # In bytes, as the tokenizer itself would take the sign for a blank.
+            ids += self._blank_sign_ids + self._encode_piece(piece)
+        return ids
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """Encode a chat by the model's own template, up to where the answer begins; thinking is switched off.
@@ -171,6 +183,9 @@ class Tokenizer:
         system, first, *rest = chat
         merged = [{"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}, *rest]
         return str(self._tokenizer.apply_chat_template(merged, **arguments))
+
+    def _encode_piece(self, piece: str) -> list[int]:
+        return list(self._plain.encode(piece, add_special_tokens=False).ids)
 
     def _encode_template(self, piece: str) -> list[int]:
         return list(self._tokenizer(piece, add_special_tokens=False)["input_ids"]) if piece else []

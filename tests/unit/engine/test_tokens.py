@@ -50,15 +50,32 @@ def test_a_tokenizer_without_bytes_is_refused():
         Tokenizer(PreTrainedTokenizerFast(tokenizer_object=backend))
 
 
-def test_sentencepiece_with_byte_fallback_comes_back_exactly():
-    pieces = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257, "<unk>": 258}
+def sentencepiece(*more_pieces):
+    """A tokenizer of single bytes and a few pieces, as sentencepiece models spell them."""
+    pieces = {f"<0x{byte:02X}>": byte for byte in range(256)}
+    pieces |= {piece: 256 + i for i, piece in enumerate(["\u2581", "a", "<unk>", *more_pieces])}
     backend = BackendTokenizer(models.BPE(vocab=pieces, merges=[], byte_fallback=True, unk_token="<unk>"))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
     backend.decoder = decoders.Sequence(
         [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
-    tokenizer = Tokenizer(PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>"))
-    assert tokenizer.decode(tokenizer.encode(" a b")) == " a b"
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+
+
+def test_sentencepiece_with_byte_fallback_comes_back_exactly():
+    tokenizer = Tokenizer(sentencepiece())
+    for text in (" a b", "the sign \u2581 itself, \u2581\u2581"):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_blanks_are_text_also_where_a_vocabulary_lists_them_as_added_tokens():
+    wrapped = sentencepiece("\n", "\t")
+    wrapped.add_tokens(["\n", "\t", "<tool_call>"])
+    tokenizer = Tokenizer(wrapped)
+    ids = tokenizer.encode("a\n\ta")
+    assert len(ids) == 4
+    assert tokenizer.decode(ids) == "a\n\ta"
+    assert tokenizer.special_ids == {tokenizer.token_id("<tool_call>"), tokenizer.token_id("</s>")}
 
 
 @pytest.mark.parametrize("cut", range(1, 9))
