@@ -89,7 +89,7 @@ def test_a_benchmark_file_is_read_in_order_python_and_wanted_ids_only(tmp_path):
 def test_a_file_that_is_no_benchmark_is_refused(tmp_path, content):
     file = tmp_path / "rows.jsonl"
     file.write_text(content)
-    with pytest.raises(UsageError, match="rows.jsonl"):
+    with pytest.raises(UsageError, match=r"rows\.jsonl"):
         benchmark_edits(file)
 
 

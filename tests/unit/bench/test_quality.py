@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from specedit.bench.case import Case
