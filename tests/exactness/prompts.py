@@ -1,4 +1,4 @@
-"""Prompts of our own for the exactness tests: ten whose answers copy, ten whose answers do not."""
+"""Prompts of our own for the exactness tests: ten plain texts that go on copying, ten questions that do not."""
 
 from __future__ import annotations
 
@@ -46,39 +46,44 @@ class Stack:
         return self.items[-1] if self.items else None
 """,
     """\
-def parse_time(text):
-    hours, minutes, seconds = 0, 0, 0
-    parts = text.split(":")
-    if len(parts) == 3:
-        hours, minutes, seconds = map(int, parts)
-    elif len(parts) == 2:
-        minutes, seconds = map(int, parts)
-    else:
-        seconds = int(parts[0])
-    return hours * 3600 + minutes * 60 + seconds
+class Account:
+    def __init__(self, owner, balance):
+        self.owner = owner
+        self.balance = balance
+
+    def deposit(self, amount):
+        if amount <= 0:
+            raise ValueError("the amount must be positive")
+        self.balance = self.balance + amount
+
+    def withdraw(self, amount):
+        if amount > self.balance:
+            raise ValueError("the balance is too low")
+        self.balance = self.balance - amount
 """,
     """\
-def group_words(words):
-    groups = {}
-    for word in words:
-        key = "".join(sorted(word.lower()))
-        if key not in groups:
-            groups[key] = []
-        groups[key].append(word)
-    result = []
-    for key in sorted(groups):
-        if len(groups[key]) > 1:
-            result.append(groups[key])
-    return result
+class Rectangle:
+    def __init__(self, width, height):
+        self.width = width
+        self.height = height
+
+    def area(self):
+        return self.width * self.height
+
+    def perimeter(self):
+        return 2 * (self.width + self.height)
+
+    def scaled(self, factor):
+        return Rectangle(self.width * factor, self.height * factor)
 """,
 )
 
-_ORDERS = (
-    "Repeat this code exactly, in one code block:\n\n```python\n{code}```",
-    "Here is a file:\n\n```python\n{code}```\n\nWrite the same file again without any change.",
+#: Even a tiny model goes on with what it has seen three times.
+COPYING = tuple(
+    separator.join((code, code, code, code.split("\n")[0]))
+    for separator in ("\n\n", "\n# The same once more:\n\n")
+    for code in _FUNCTIONS
 )
-
-COPYING = tuple(order.format(code=code) for order in _ORDERS for code in _FUNCTIONS)
 
 FREE = (
     "Write a short story about a lighthouse keeper who is afraid of the dark.",

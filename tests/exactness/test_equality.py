@@ -40,9 +40,7 @@ def parameters():
 @pytest.mark.parametrize(("prompt", "sampling", "seed", "copies"), list(parameters()))
 def test_drafting_gives_the_tokens_of_plain_decoding(smollm2, prompt, sampling, seed, copies):
     target, tokenizer = smollm2
-    ids = tokenizer.encode_chat([Message("user", prompt)]) + tokenizer.encode(
-        "Sure:\n" if not copies else "```python\n"
-    )
+    ids = tokenizer.encode(prompt) if copies else tokenizer.encode_chat([Message("user", prompt)])
     arguments = {"max_new_tokens": NEW_TOKENS, "sampling": sampling, "seed": seed}
     plain, _ = run_reference(target, ids, **arguments)
     assert len(plain) == NEW_TOKENS
@@ -85,7 +83,7 @@ def test_ids_of_a_chat_are_those_of_the_models_own_template(smollm2, tmp_path):
 
     _, tokenizer = smollm2
     own = AutoTokenizer.from_pretrained(resolve("smollm2-135m").path)
-    for prompt in (*COPYING[:4], *FREE[:4]):
+    for prompt in (COPYING[0], COPYING[7], *FREE[:4]):
         chat = [{"role": "system", "content": "You edit code."}, {"role": "user", "content": prompt}]
         expected = own.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         assert tokenizer.encode_chat([Message(**message) for message in chat]) == list(expected)
