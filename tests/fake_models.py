@@ -43,13 +43,13 @@ class FunctionTarget:
         committed = keys[0, 0, :base]
         assert committed[:, 1].tolist() == list(range(base)), "the cache holds rows at positions that are not theirs"
         self.rows_per_forward.append(len(token_ids))
+        before = committed[:, 0].long().tolist()
         logits = []
-        for row in range(len(token_ids)):
+        for row in range(len(token_ids))[-1 if last_row_only else 0 :]:
             seen = np.flatnonzero(mask[row])
             assert positions[seen].tolist() == list(range(base, base + len(seen))), "positions do not follow the path"
-            history = (*committed[:, 0].long().tolist(), *token_ids[seen].tolist())
-            logits.append(self._logits_of(history))
-        return torch.stack(logits[-1:] if last_row_only else logits)
+            logits.append(self._logits_of((*before, *token_ids[seen].tolist())))
+        return torch.stack(logits)
 
     def plain_feed(self):
         history: list[int] = []
