@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,10 +228,8 @@ class _Editor:
             if self.options.write:
                 check_writable(snapshot)
             return self._written(self._edited(place, snapshot.data), snapshot)
-        except RefusedFileError as error:
-            return Outcome(place, "refused", str(error))
         except FileError as error:
-            return Outcome(place, "failed", str(error))
+            return _without_edit(place, error)
 
     def _edited(self, path: Path, data: bytes) -> Outcome:
         document = Document.from_bytes(data, path)
@@ -260,8 +258,13 @@ class _Editor:
         return Outcome(path, result.status, reason, result.hunks, result.usage, data, new)
 
     def _written(self, outcome: Outcome, snapshot: FileSnapshot) -> Outcome:
-        if self.options.write and outcome.status == "changed":
+        if not self.options.write or outcome.status != "changed":
+            return outcome
+        try:
             write_file(snapshot, outcome.new)
+        except FileError as error:
+            # Nothing was changed, but what the answer cost is still told.
+            return replace(_without_edit(outcome.path, error), usage=outcome.usage)
         return outcome
 
     def _compare(self, path: Path, request: EditRequest, result: EditResult) -> None:
@@ -281,6 +284,10 @@ class _Editor:
     @property
     def _priority(self) -> Priority:
         return "batch" if len(self.options.paths) > 1 else "rewrite"
+
+
+def _without_edit(path: Path, error: FileError) -> Outcome:
+    return Outcome(path, "refused" if isinstance(error, RefusedFileError) else "failed", str(error))
 
 
 def _region(document: Document, options: _Options) -> Region:

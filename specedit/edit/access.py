@@ -15,6 +15,9 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+#: `credentials.json` holds secrets; `credentials.py` is a program about them.
+_DATA_SUFFIXES = ("", ".cfg", ".conf", ".csv", ".db", ".ini", ".json", ".properties", ".toml", ".txt", ".xml", ".y*ml")
+
 SECRET_NAMES = (
     ".env",
     ".env.*",
@@ -33,12 +36,13 @@ SECRET_NAMES = (
     "*.p12",
     "*.pem",
     "*.pfx",
-    "credentials*",
+    "client_secret*.json",
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
     "id_rsa*",
-    "secrets.*",
+    *(f"credentials{suffix}" for suffix in _DATA_SUFFIXES),
+    *(f"secrets{suffix}" for suffix in _DATA_SUFFIXES),
 )
 SECRET_DIRECTORIES = frozenset({".aws", ".git", ".gnupg", ".ssh"})
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})

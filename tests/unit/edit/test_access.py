@@ -24,6 +24,7 @@ from specedit.edit.access import ignored_by, secret_rule
         "credentials",
         "Credentials.json",
         "secrets.yaml",
+        "client_secret_42.json",
         "vault.kdbx",
         ".aws/config",
         ".SSH/known_hosts",
@@ -36,7 +37,17 @@ def test_secrets_are_known_by_name(name):
 
 
 @pytest.mark.parametrize(
-    "name", [".env.example", ".env.sample", "environment.py", "keys.py", "aws/config", "src/secret_santa.py"]
+    "name",
+    [
+        ".env.example",
+        ".env.sample",
+        "environment.py",
+        "keys.py",
+        "aws/config",
+        "src/secret_santa.py",
+        "credentials.go",
+        "secrets.py",
+    ],
 )
 def test_other_names_are_no_secrets(name):
     assert secret_rule(Path("/p") / name, Path("/p")) is None
