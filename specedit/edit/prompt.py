@@ -1,8 +1,10 @@
 r"""What the model is told: one template for a whole file, one for a part of it.
 
 Both are ordered by stability, so that the next request on the same file shares the longest prefix: the system message,
-the file, then the part and the instruction. The fence around code is longer than any in the file, so that its end can
-always be told. Lines end in `\n`; a byte that can't be decoded is shown as U+FFFD.
+the file, then the part and the instruction. A part is asked for in a turn of its own: small models then answer with the
+part, where they would else go on to copy the file. Lines end in `\n`; a byte that can't be decoded is shown as U+FFFD.
+The fence around code is longer than any in the file, so that its end can always be told; a fence of unusual length is
+asked for by name.
 """
 
 from __future__ import annotations
@@ -20,47 +22,51 @@ SYSTEM = (
     "Keep everything the instruction does not mention."
 )
 
-WHOLE_FILE = """\
+FILE = """\
 Here is {name}:
 
-{file}
+{file}"""
 
-Instruction: {instruction}
+WHOLE_FILE = """\
+{instruction}
 
-Reply with the complete edited file in one code block that begins with {fence}."""
+Return the whole file, edited{in_block}."""
+
+QUESTION = "Which part of {name} should I edit, and how?"
 
 PART = """\
-Here is {name}:
-
-{file}
-
-Edit only this part of it, {label}:
+This part, {label}:
 
 {part}
 
-Instruction: {instruction}
+{instruction}
 
-Reply with this part only, complete and edited, in one code block that begins with {fence}."""
+Return only this part, complete and edited{in_block}."""
+
+_USUAL_FENCE = "```"
 
 
 def build_prompt(document: Document, region: Region, instruction: str) -> tuple[Message, ...]:
     """The messages that ask for the new text of `region`."""
     shown = shown_text(document.text)
-    part = shown_text(document.text[region.span.start : region.span.end])
-    fence = fence_for(shown)
-    name = document.path.name if document.path else "the file"
-    tag = _tag(document)
+    fence, tag = fence_for(shown), _tag(document)
     pieces = {
-        "name": name,
+        "name": document.path.name if document.path else "the file",
         "file": _fenced(shown, fence, tag),
-        "part": _fenced(part, fence, tag),
+        "part": _fenced(shown_text(document.text[region.span.start : region.span.end]), fence, tag),
         "label": region.label,
         "instruction": instruction.strip(),
-        "fence": fence + tag,
+        "in_block": "" if fence == _USUAL_FENCE else f", in one code block that begins with {fence}{tag}",
     }
-    is_whole = region.span.start == 0 and region.span.end == len(document.text)
-    template = WHOLE_FILE if is_whole else PART
-    return Message("system", SYSTEM), Message("user", template.format_map(pieces))
+    system, file = Message("system", SYSTEM), FILE.format_map(pieces)
+    if region.span.start == 0 and region.span.end == len(document.text):
+        return system, Message("user", f"{file}\n\n{WHOLE_FILE.format_map(pieces)}")
+    return (
+        system,
+        Message("user", file),
+        Message("assistant", QUESTION.format_map(pieces)),
+        Message("user", PART.format_map(pieces)),
+    )
 
 
 def shown_text(text: str) -> str:
