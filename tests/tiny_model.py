@@ -50,10 +50,11 @@ def byte_level(**changes):
     return wrapped
 
 
-def random_model(config, *, dtype=torch.float32, attention=None, scale=6.0):
+def random_model(config, *, dtype=torch.float32, device="cpu", attention=None, scale=6.0):
     """A model with random but fixed weights; fresh ones, times `scale`, as they leave all tokens nearly tied."""
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=dtype)
+    with torch.device(device):
+        model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=dtype)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
