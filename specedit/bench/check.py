@@ -2,7 +2,7 @@
 
 This runs code that a model wrote. Covered: time, memory, size of files, standard input, environment variables, and the
 current directory. Not covered: the network, reading files elsewhere, and processes that detach themselves. Whoever does
-not trust the model runs the benchmark in a container.
+not trust the model runs the benchmark in a container. Unix only.
 """
 
 from __future__ import annotations
