@@ -155,13 +155,16 @@ def test_low_precision_parts_ways_only_at_near_ties():
             assert best_two[0] - best_two[1] < 0.05 * (row.max() - row.min()), "a difference that is no near tie"
 
 
-def test_a_forward_that_fails_leaves_the_cache_as_it_was():
+@pytest.mark.parametrize("place", ["embedding", "head"])
+def test_a_forward_that_fails_leaves_the_cache_as_it_was(place):
     target = random_target(CONFIGS["full"])
     _, _, cache, _ = run_loop(target, [2, 3, 4], RandomTreeDrafter(VOCAB, [], 0), budget=4, max_new_tokens=4)
     length = cache.length
-    bad = DraftTree.chain([VOCAB + 5])
-    with pytest.raises(IndexError):
-        target.forward(cache, torch.tensor([2, VOCAB + 5]).numpy(), bad.positions(length), bad.mask)
+    module = {"embedding": target.model.get_input_embeddings(), "head": target.model.lm_head}[place]
+    module.register_forward_pre_hook(lambda module, args: {}["the device is gone"])
+    chain = DraftTree.chain([5])
+    with pytest.raises(KeyError, match="the device is gone"):
+        target.forward(cache, torch.tensor([2, 5]).numpy(), chain.positions(length), chain.mask)
     assert cache.length == length
 
 
