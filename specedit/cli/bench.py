@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from specedit.errors import ModelError, SpecEditError
+from specedit.cli.exits import ended_by_errors
 
 if TYPE_CHECKING:
     from specedit.bench.quality import Outcome
@@ -65,7 +63,7 @@ def wallclock(models: tuple[str, ...], only: tuple[str, ...], repeat: int, run_m
     if unknown := set(only) - {case.name for case in cases}:
         raise click.UsageError(f"No edit {sorted(unknown)[0]}. There are: {', '.join(case.name for case in cases)}.")
     chosen = [case for case in cases if not only or case.name in only]
-    with _exit_codes():
+    with ended_by_errors("interrupted."):
         runs = [run for model in models for run in clock.measure(model, chosen, repeat=repeat, progress=_say)]
         click.echo(clock.to_json(runs) if as_json else f"{_this_command()}\n\n{clock.markdown(runs)}")
 
@@ -116,7 +114,7 @@ def edits(
     from specedit.cli.engine import open_engine
     from specedit.config import load_settings
 
-    with _exit_codes():
+    with ended_by_errors("interrupted."):
         sets = {}
         if own:
             cases = own_edits("small")
@@ -146,18 +144,6 @@ def _confirm(run_model_code: bool) -> None:
             "This runs programs that the model writes. They get little time and memory and a directory of their own, "
             "but could reach your files and network. If you agree, or in a container, add --run-model-code."
         )
-
-
-@contextmanager
-def _exit_codes() -> Iterator[None]:
-    try:
-        yield
-    except SpecEditError as error:
-        click.echo(f"specedit: {error}", err=True)
-        sys.exit(4 if isinstance(error, ModelError) else 2)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("specedit: interrupted.", err=True)
-        sys.exit(130)
 
 
 def _this_command() -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specedit.cli.exits import INTERRUPTED, code_of
 from specedit.cli.interrupt import Interrupt
-from specedit.cli.outcome import INTERRUPTED, NO_ENGINE, NOT_BEGUN, WRONG_USAGE, Outcome, exit_code, summary_of
+from specedit.cli.outcome import NOT_BEGUN, Outcome, exit_code, summary_of
 from specedit.cli.terminal import harmless, shown_diff, wants_colour
 from specedit.config import Settings, load_settings
 from specedit.edit.document import Document
@@ -24,7 +25,6 @@ from specedit.engine.api import CancelToken, Priority, Sampling, Usage
 from specedit.errors import (
     EngineError,
     FileError,
-    ModelError,
     RefusedFileError,
     SpecEditError,
     UsageError,
@@ -144,7 +144,7 @@ def command(**given: Any) -> None:
         code = INTERRUPTED
     except SpecEditError as error:
         _say(str(error))
-        code = NO_ENGINE if isinstance(error, ModelError | EngineError) else WRONG_USAGE
+        code = code_of(error)
     sys.exit(code)
 
 

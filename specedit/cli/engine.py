@@ -33,19 +33,19 @@ def open_engine(
         ModelError: there is no such model, it has not been pulled, it can't be loaded, or torch is missing.
     """
     fetch.require_local()
+    from specedit.cli.progress import drawn_progress
     from specedit.engine.local import LocalEngine
     from specedit.engine.target import convert_gguf, cuda_memory_bytes
 
     name = model or settings.model or registry.default_model(cuda_memory_bytes())
     try:
-        found = fetch.resolve_or_convert(name, convert_gguf)
+        with drawn_progress() as progress:
+            found = fetch.resolve_or_convert(name, convert_gguf, progress)
     except ModelNotFoundError:
         entry = registry.lookup(name)
         size = f" ({readable_size(entry.size_bytes)})" if entry.size_bytes else ""
         if ask is None or not ask(f"The model {name} is not on this machine. Pull it now{size}?"):
             raise
-        from specedit.cli.progress import drawn_progress
-
         with drawn_progress() as progress:
             found = fetch.pull(entry, convert_gguf, progress)
     return LocalEngine.load(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from specedit.errors import ModelError, ModelNotFoundError, SpecEditError
+from specedit.cli.exits import ended_by_errors
+from specedit.errors import ModelNotFoundError
+
+_INTERRUPTED = "interrupted. What was downloaded is kept; the same command goes on from here."
 
 
 @click.group(name="models", context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +22,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_models(as_json: bool) -> None:
     """Show the models that have a name, and all others that were pulled."""
-    with _exit_codes():
+    with ended_by_errors(_INTERRUPTED):
         rows = _rows()
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -49,7 +49,7 @@ def pull(name: str, keep_download: bool) -> None:
     organisation/name/file.gguf), or a .gguf file. Run again after an interruption, it goes on where it
     stopped. A downloaded GGUF file is deleted once it is converted to safetensors.
     """
-    with _exit_codes():
+    with ended_by_errors(_INTERRUPTED):
         from specedit.models import fetch, registry
 
         entry = registry.lookup(name)
@@ -66,7 +66,7 @@ def pull(name: str, keep_download: bool) -> None:
 @click.argument("name")
 def path(name: str) -> None:
     """Print the directory that a model is loaded from."""
-    with _exit_codes():
+    with ended_by_errors(_INTERRUPTED):
         from specedit.models import registry
 
         click.echo(registry.resolve(name).path)
@@ -77,7 +77,7 @@ def path(name: str) -> None:
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def remove(name: str, yes: bool) -> None:
     """Delete a pulled model, and what a cut-off pull of it left."""
-    with _exit_codes():
+    with ended_by_errors(_INTERRUPTED):
         from specedit.models import registry, store
         from specedit.models.progress import readable_size
         from specedit.models.sources import LocalDir
@@ -105,21 +105,6 @@ def remove(name: str, yes: bool) -> None:
                 "Free them with `hf cache`.",
                 err=True,
             )
-
-
-@contextmanager
-def _exit_codes() -> Iterator[None]:
-    try:
-        yield
-    except SpecEditError as error:
-        click.echo(f"specedit: {error}", err=True)
-        sys.exit(4 if isinstance(error, ModelError) else 2)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "specedit: interrupted. What was downloaded is kept; the same command goes on from here.",
-            err=True,
-        )
-        sys.exit(130)
 
 
 def _rows() -> list[dict[str, Any]]:

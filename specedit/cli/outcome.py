@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specedit.cli.exits import NOT_ALL_DONE, WOULD_CHANGE
 from specedit.edit.document import Document
 from specedit.edit.patch import patch_name, unified_patch
 from specedit.edit.session import Status
 from specedit.edit.stream import Hunk
 from specedit.engine.api import Usage
-
-INTERRUPTED = 130
-WRONG_USAGE = 2
-NO_ENGINE = 4
-NOT_ALL_DONE = 3
-WOULD_CHANGE = 1
 
 NOT_BEGUN = "interrupted before its turn"
 
