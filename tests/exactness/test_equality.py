@@ -39,19 +39,30 @@ def parameters():
 
 @pytest.mark.parametrize(("prompt", "sampling", "seed", "copies"), list(parameters()))
 def test_drafting_gives_the_tokens_of_plain_decoding(smollm2, prompt, sampling, seed, copies):
-    target, tokenizer = smollm2
+    accepted = accepted_of_equal_answers(smollm2, prompt, sampling, seed, copies, BUDGETS)
+    if copies:
+        assert accepted >= LEAST_ACCEPTED
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("prompt", "sampling", "seed", "copies"), [pair[1:] for pair in PAIRS[:4] + PAIRS[50:54]])
+def test_drafting_on_the_code_model_gives_the_tokens_of_plain_decoding(qwen, prompt, sampling, seed, copies):
+    accepted_of_equal_answers(qwen, prompt, sampling, seed, copies, (16, 64))
+
+
+def accepted_of_equal_answers(model, prompt, sampling, seed, copies, budgets):
+    """Decode plainly and with each budget; the tokens accepted with the last budget."""
+    target, tokenizer = model
     ids = tokenizer.encode(prompt) if copies else tokenizer.encode_chat([Message("user", prompt)])
     arguments = {"max_new_tokens": NEW_TOKENS, "sampling": sampling, "seed": seed}
     plain, _ = run_reference(target, ids, **arguments)
     assert len(plain) == NEW_TOKENS
-
-    for budget in BUDGETS:
+    for budget in budgets:
         drafter = PromptLookup(target.vocab_size, tokenizer.special_ids, min_match=1)
         drafter.begin(ids, [])
         tokens, _, _, stats = run_loop(target, ids, drafter, budget=budget, **arguments)
         assert_equal_but_for_ties(target, ids, plain, tokens, sampling)
-        if copies and budget == max(BUDGETS):
-            assert stats.accepted["lookup"] >= LEAST_ACCEPTED
+    return stats.accepted["lookup"]
 
 
 def assert_equal_but_for_ties(target, ids, plain, tokens, sampling):
