@@ -67,6 +67,8 @@ class LocalEngine:
         named = {tokenizer.token_id(token) for token in stop_tokens} - {None}
         self._eos_ids = target.eos_ids | tokenizer.eos_ids | {token for token in named if token is not None}
         self._lock = threading.Lock()
+        #: The thread whose answer is under way; waiting for itself it would wait forever.
+        self._answering: int | None = None
         self._cache: KVCache = target.new_cache()
         self._cached_ids: list[int] = []
 
@@ -108,7 +110,10 @@ class LocalEngine:
 
     def _answer(self, request: GenerateRequest, decode: _Decode) -> Iterator[TextChunk]:
         job = _Job(request, self._target, self._tokenizer, self._eos_ids)
+        if self._answering == threading.get_ident():
+            raise EngineError("this thread has not finished its last answer: exhaust or close that iterator first")
         with self._lock:
+            self._answering = threading.get_ident()
             try:
                 for emission in decode(job):
                     yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason)
@@ -118,6 +123,8 @@ class LocalEngine:
                 ) from error
             except RuntimeError as error:
                 raise EngineError(f"the model failed ({error}): try again, or set SPECEDIT_DEVICE=cpu") from error
+            finally:
+                self._answering = None
 
     def _decode_drafted(self, job: _Job) -> Iterator[Emission]:
         reused = _common_prefix(self._cached_ids, job.prompt_ids[:-1])

@@ -31,9 +31,15 @@ def decode(
     cancel: CancelToken,
     stats: DecodeStats,
 ) -> Iterator[Emission]:
-    """Decode one answer a token at a time, with the model's own cache; arguments and emissions as in `loop.decode`."""
+    """Decode one answer a token at a time, with the model's own cache; arguments and emissions as in `loop.decode`.
+
+    The prompt is read in one forward, as recurrent layers need it, so a cancel takes effect after that.
+    """
     if stop_rule.remaining <= 0:
         yield Emission(finish_reason="length")
+        return
+    if cancel.cancelled:
+        yield Emission(finish_reason="cancelled")
         return
     feed = target.plain_feed()
     started = time.perf_counter()

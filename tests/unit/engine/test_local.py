@@ -266,6 +266,15 @@ def test_a_request_that_is_never_started_holds_nothing_up(engine):
     assert "".join(chunk.text for chunk in pending) == answer(engine.generate_plain(ask("later")))[0]
 
 
+def test_a_second_answer_within_the_first_is_an_error_and_not_a_deadlock(engine):
+    first = engine.generate(ask())
+    next(first)
+    with pytest.raises(EngineError, match="close"):
+        next(engine.generate(ask()))
+    first.close()
+    assert list(engine.generate(ask()))
+
+
 def test_requests_from_several_threads_wait_for_each_other(engine):
     requests = [ask(FILE + str(number), seed=number, sampling=SEEDED) for number in range(4)]
     expected = [answer(engine.generate_plain(request))[0] for request in requests]
