@@ -38,21 +38,19 @@ def decode(
     if stop_rule.remaining <= 0:
         yield Emission(finish_reason="length")
         return
-    if cancel.cancelled:
-        yield Emission(finish_reason="cancelled")
-        return
     feed = target.plain_feed()
-    started = time.perf_counter()
-    row = feed(prompt_ids)
-    stats.prefill_seconds += time.perf_counter() - started
+    unread: Sequence[int] = prompt_ids
     while not cancel.cancelled:
         started = time.perf_counter()
+        row = feed(unread)
+        if unread is prompt_ids:
+            stats.prefill_seconds = time.perf_counter() - started
+            started = time.perf_counter()
         emission = stop_rule.push([sampler.draw(row)])
         sampler.commit(emission.token_ids)
+        unread = emission.token_ids
         stats.forwards += 1
         stats.output_tokens += 1
-        if emission.finish_reason is None:
-            row = feed(emission.token_ids)
         stats.decode_seconds += time.perf_counter() - started
         yield emission
         if emission.finish_reason is not None:
