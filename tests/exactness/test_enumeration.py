@@ -36,6 +36,11 @@ def distribution(kind: str, vocab_size: int, context: tuple[int, ...]) -> torch.
     return weights / weights.sum()
 
 
+@cache
+def probabilities(kind: str, vocab_size: int, context: tuple[int, ...]) -> list[float]:
+    return distribution(kind, vocab_size, context).tolist()
+
+
 def contexts(tree: DraftTree) -> list[tuple[int, ...]]:
     """The tokens on the path to each row."""
     found: list[tuple[int, ...]] = [()]
@@ -45,11 +50,23 @@ def contexts(tree: DraftTree) -> list[tuple[int, ...]]:
 
 
 def all_shapes(most_nodes: int) -> list[tuple[int, ...]]:
-    """All parent arrays of up to `most_nodes` nodes, with children of a node listed in order."""
+    """The parent arrays of all ordered trees of up to `most_nodes` nodes: each once, its nodes in preorder."""
     shapes: list[tuple[int, ...]] = [()]
+    last = shapes
     for size in range(1, most_nodes + 1):
-        shapes += itertools.product(*(range(-1, node) for node in range(size)))
+        # In preorder a node hangs on the last one, or on one of the nodes above that.
+        last = [(*parents, parent) for parents in last for parent in [*lineage(parents, size - 2), -1]]
+        shapes += last
     return shapes
+
+
+def lineage(parents: tuple[int, ...], node: int) -> list[int]:
+    """A node and the nodes above it."""
+    found = []
+    while node >= 0:
+        found.append(node)
+        node = parents[node]
+    return found
 
 
 def all_trees(vocab_size: int, most_nodes: int):
@@ -58,6 +75,17 @@ def all_trees(vocab_size: int, most_nodes: int):
         for tokens in itertools.product(range(vocab_size), repeat=len(parents)):
             if len(set(zip(parents, tokens, strict=True))) == len(parents):
                 yield DraftTree.of(tokens, parents)
+
+
+def test_all_shapes_are_there():
+    assert [sum(len(shape) == size for shape in all_shapes(5)) for size in range(6)] == [1, 1, 2, 5, 14, 42]
+
+
+def test_numbering_the_nodes_otherwise_changes_nothing():
+    by_depth = DraftTree.of([0, 1, 1, 0, 2], parents=[-1, -1, 0, 0, 2])
+    preorder = DraftTree.of([0, 1, 2, 0, 1], parents=[-1, 0, 1, 0, -1])
+    assert sorted(contexts(preorder)) == sorted(contexts(by_depth))
+    assert emissions(3, preorder) == pytest.approx(emissions(3, by_depth), abs=TOLERANCE)
 
 
 class Unwound(Exception):
@@ -105,40 +133,41 @@ def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float]) -> 
     the target's if and only if it is so at every prefix: the mass that reaches a prefix, through it or stopping short
     of it and going on plainly, must be the target's probability of the prefix.
     """
-    prefixes = {sequence[:length] for sequence in emitted for length in range(len(sequence) + 1)}
-    for prefix in prefixes:
-        reaching = sum(
-            probability * chain_probability(vocab_size, prefix, len(sequence))
-            for sequence, probability in emitted.items()
-            if sequence[: len(prefix)] == prefix or prefix[: len(sequence)] == sequence
-        )
-        assert math.isclose(reaching, chain_probability(vocab_size, prefix, 0), rel_tol=0, abs_tol=TOLERANCE), prefix
+    through: dict[tuple[int, ...], float] = defaultdict(float)
+    for sequence, probability in emitted.items():
+        for length in range(len(sequence) + 1):
+            through[sequence[:length]] += probability
+    stopped, expected = {(): 0.0}, {(): 1.0}
+    for prefix in sorted(through, key=len):
+        if prefix:
+            above = prefix[:-1]
+            share = probabilities("target", vocab_size, above)[prefix[-1]]
+            stopped[prefix] = (stopped[above] + emitted.get(above, 0.0)) * share
+            expected[prefix] = expected[above] * share
+        assert math.isclose(through[prefix] + stopped[prefix], expected[prefix], rel_tol=0, abs_tol=TOLERANCE), prefix
 
 
-def chain_probability(vocab_size: int, sequence: tuple[int, ...], start: int) -> float:
-    """The target's probability of `sequence[start:]` after `sequence[:start]`."""
-    product = 1.0
-    for at in range(start, len(sequence)):
-        product *= float(distribution("target", vocab_size, sequence[:at])[sequence[at]])
-    return product
+def emissions(vocab_size: int, tree: DraftTree) -> dict[tuple[int, ...], float]:
+    """What sample and match emits for a tree, with its probabilities."""
+
+    def run(script):
+        verdict = sample_and_match(tree, lambda _, path: script.pick(distribution("target", vocab_size, (*path,))))
+        return emitted_tokens(tree, verdict)
+
+    emitted: dict[tuple[int, ...], float] = defaultdict(float)
+    for probability, sequence in branches(run):
+        emitted[sequence] += probability
+    return emitted
+
+
+def emitted_tokens(tree, verdict):
+    return (*(int(tree.token_ids[node]) for node in verdict.path), verdict.next_token)
 
 
 @pytest.mark.parametrize(("vocab_size", "most_nodes"), SIZES)
 def test_sample_and_match_emits_the_targets_distribution(vocab_size, most_nodes):
     for tree in all_trees(vocab_size, most_nodes):
-        rows = contexts(tree)
-
-        def run(script, tree=tree, rows=rows):
-            verdict = sample_and_match(
-                tree, lambda row, path: script.pick(distribution("target", vocab_size, (*path,)))
-            )
-            return (*(int(tree.token_ids[node]) for node in verdict.path), verdict.next_token)
-
-        emitted: dict[tuple[int, ...], float] = defaultdict(float)
-        for probability, sequence in branches(run):
-            emitted[sequence] += probability
-        assert_is_target(vocab_size, emitted)
-        assert len(rows) == len(tree) + 1
+        assert_is_target(vocab_size, emissions(vocab_size, tree))
 
 
 @pytest.mark.parametrize(("vocab_size", "most_nodes"), SIZES)
@@ -155,8 +184,7 @@ def test_residual_rejection_emits_the_targets_distribution(vocab_size, most_node
             drafted = drafting_probability(tree, draft_probs)
 
             def run(script, tree=tree, target_probs=target_probs, draft_probs=draft_probs):
-                verdict = residual_rejection(tree, target_probs, draft_probs, script)
-                return (*(int(tree.token_ids[node]) for node in verdict.path), verdict.next_token)
+                return emitted_tokens(tree, residual_rejection(tree, target_probs, draft_probs, script))
 
             for probability, sequence in branches(run):
                 emitted[sequence] += drafted * probability
