@@ -111,10 +111,11 @@ def edits(
         raise click.UsageError("Name at least one set: --own, --humanevalfix FILE, --canitedit FILE.")
     from specedit.bench import quality
     from specedit.bench.corpus import benchmark_edits, own_edits, sampled
-    from specedit.cli.engine import open_engine
+    from specedit.cli.engine import find_model, load_engine
     from specedit.config import load_settings
 
     with ended_by_errors("interrupted."):
+        settings = load_settings(Path.cwd())
         sets = {}
         if own:
             cases = own_edits("small")
@@ -126,7 +127,7 @@ def edits(
             sets["CanItEdit"] = sampled(found, limit or _CANITEDIT_CASES, seed)
         outcomes = quality.measure(
             sets,
-            open_engine(model, settings=load_settings(Path.cwd())),
+            load_engine(find_model(model, settings=settings), settings=settings),
             ways=[one for one in quality.WAYS if way in (None, one)],
             ledger=quality.Ledger(out / "outcomes.jsonl" if out else None),
             on_outcome=_say_outcome,

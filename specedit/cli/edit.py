@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from specedit.errors import (
 
 if TYPE_CHECKING:
     from specedit.engine.local import LocalEngine
+    from specedit.models.registry import ResolvedModel
 
 STDIN = Path("-")
 
@@ -177,14 +179,13 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
     if sys.stderr.isatty():
         _say("loading the model")
     may_ask = sys.stdin.isatty() and sys.stderr.isatty()
-    engine = engines.open_engine(
-        options.model, settings=settings, draft=not options.no_draft, ask=_ask if may_ask else None
-    )
-    for warning in engine.warnings:
-        _say(warning)
-    # Read before signals only cancel: a read that waits would not notice.
+    model = engines.find_model(options.model, settings=settings, ask=_ask if may_ask else None)
+    # What takes long is done before signals only cancel: reading what is typed, and loading the model.
     stdin = sys.stdin.buffer.read() if STDIN in options.paths else b""
-    editor = _Editor(options, settings, engine, interrupt.cancel)
+    editor = _Editor(options, settings, model, interrupt.cancel)
+    if any(editor.can_begin(path, stdin) for path in options.paths):
+        for warning in editor.engine.warnings:
+            _say(warning)
     outcomes: list[Outcome] = []
     try:
         with interrupt.cancelling():
@@ -208,8 +209,30 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
 class _Editor:
     options: _Options
     settings: Settings
-    engine: LocalEngine
+    model: ResolvedModel
     cancel: CancelToken
+
+    @cached_property
+    def engine(self) -> LocalEngine:
+        """The model, loaded when it is first needed."""
+        from specedit.cli import engine as engines
+
+        with _status(f"loading {self.model.name}"):
+            return engines.load_engine(self.model, settings=self.settings, draft=not self.options.no_draft)
+
+    def can_begin(self, path: Path, stdin: bytes) -> bool:
+        """Whether the file may be read and has the region, so that there is something to ask a model.
+
+        Raises:
+            UsageError: it has no such region.
+        """
+        place = self.options.place(path)
+        try:
+            data = stdin if path == STDIN else self._read(path).data
+            _region(Document.from_bytes(data, place), self.options)
+        except FileError:
+            return False
+        return True
 
     def edit(self, path: Path, stdin: bytes) -> Outcome:
         """Read, ask the model and, where that is wanted, write; a file's failure is its outcome."""
@@ -219,17 +242,21 @@ class _Editor:
         try:
             if path == STDIN:
                 return self._edited(place, stdin)
-            snapshot = read_file(
-                path,
-                allow_ignored=self.settings.allow_ignored,
-                secret_patterns=self.settings.secret_patterns,
-                max_file_bytes=self.settings.max_file_bytes,
-            )
-            if self.options.write:
-                check_writable(snapshot)
+            snapshot = self._read(path)
             return self._written(self._edited(place, snapshot.data), snapshot)
         except FileError as error:
             return _without_edit(place, error)
+
+    def _read(self, path: Path) -> FileSnapshot:
+        snapshot = read_file(
+            path,
+            allow_ignored=self.settings.allow_ignored,
+            secret_patterns=self.settings.secret_patterns,
+            max_file_bytes=self.settings.max_file_bytes,
+        )
+        if self.options.write:
+            check_writable(snapshot)
+        return snapshot
 
     def _edited(self, path: Path, data: bytes) -> Outcome:
         document = Document.from_bytes(data, path)
@@ -322,21 +349,28 @@ def _say_cost(path: Path, result: EditResult) -> None:
 @contextmanager
 def _progress(path: Path) -> Iterator[Callable[[str], None]]:
     """On a terminal, how many lines of the answer there are so far; elsewhere nothing."""
+    lines = 0
+    with _status(f"{path}: the model reads") as update:
+
+        def on_text(text: str) -> None:
+            nonlocal lines
+            lines += text.count("\n")
+            update(f"{path}: the model writes line {lines + 1}")
+
+        yield on_text
+
+
+@contextmanager
+def _status(doing: str) -> Iterator[Callable[[str], None]]:
+    """On a terminal, what is being done meanwhile, and a function that says it anew; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
     from rich.text import Text
 
-    name, lines = harmless(str(path)), 0
-    with Console(stderr=True).status(Text(f"{name}: the model reads")) as status:
-
-        def on_text(text: str) -> None:
-            nonlocal lines
-            lines += text.count("\n")
-            status.update(Text(f"{name}: the model writes line {lines + 1}"))
-
-        yield on_text
+    with Console(stderr=True).status(Text(harmless(doing))) as status:
+        yield lambda text: status.update(Text(harmless(text)))
 
 
 def _report(outcome: Outcome, options: _Options) -> None:

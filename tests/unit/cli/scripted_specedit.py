@@ -1,9 +1,11 @@
 """`specedit` with a slow model that needs no weights: python -m tests.unit.cli.scripted_specedit SECONDS edit ..."""
 
 import sys
+from pathlib import Path
 
 from specedit.cli import engine as engines
 from specedit.cli import main
+from specedit.models.registry import ModelEntry, ResolvedModel
 from tests.fakes import ScriptedEngine, fenced
 
 
@@ -13,5 +15,6 @@ def _in_capitals(request):
 
 if __name__ == "__main__":
     engine = ScriptedEngine([_in_capitals], seconds_per_chunk=float(sys.argv.pop(1)), chunk_chars=200)
-    engines.open_engine = lambda *_, **given: engine
+    engines.find_model = lambda *_, **given: ResolvedModel("scripted", Path(), ModelEntry("scripted", ()))
+    engines.load_engine = lambda *_, **given: engine
     main()

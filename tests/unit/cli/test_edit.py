@@ -8,11 +8,15 @@ from click.testing import CliRunner
 from specedit.cli import engine as engines
 from specedit.cli import main
 from specedit.errors import EngineError, ModelNotFoundError
+from specedit.models.registry import ModelEntry, ResolvedModel
 from tests.fakes import ScriptedEngine, fenced
 
 AREA = "def area(w, h):\n    return w * h\n"
 WIDTH = "def area(width, h):\n    return width * h\n"
 GOOD = fenced(WIDTH)
+
+
+FOUND = ResolvedModel("scripted", Path(), ModelEntry("scripted", ()))
 
 
 @pytest.fixture
@@ -31,10 +35,12 @@ def edit(monkeypatch):
 
     def run(*arguments, answers=(GOOD,), stdin=None, **fake):
         engine = ScriptedEngine(list(answers), **fake)
-        monkeypatch.setattr(engines, "open_engine", lambda *_, **given: engine)
+        loaded = []
+        monkeypatch.setattr(engines, "find_model", lambda *_, **given: FOUND)
+        monkeypatch.setattr(engines, "load_engine", lambda *_, **given: loaded.append(FOUND) or engine)
         result = CliRunner().invoke(main, ["edit", *map(str, arguments)], input=stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.output
-        result.engine = engine
+        result.engine, result.loaded = engine, loaded
         return result
 
     return run
@@ -155,10 +161,18 @@ def test_a_missing_model_is_told_with_the_command_that_pulls_it(project, monkeyp
         assert ask is None, "without a terminal nobody can be asked"
         raise ModelNotFoundError("no such model here. Run: specedit models pull small")
 
-    monkeypatch.setattr(engines, "open_engine", no_model)
+    monkeypatch.setattr(engines, "find_model", no_model)
     result = CliRunner().invoke(main, ["edit", "area.py", "-m", "rename w", "--write"])
     assert result.exit_code == 4
     assert "specedit models pull small" in result.stderr
+
+
+def test_a_mistake_about_the_file_is_told_before_the_model_is_loaded(project, edit):
+    path = _write("area.py")
+    mistakes = [[path, "--range", "5:99"], [path, "--symbol", "nothing"], [_write(".env", "KEY=1\n")]]
+    results = [edit(*mistake, "-m", "rename w") for mistake in mistakes]
+    assert [result.exit_code for result in results] == [2, 2, 3]
+    assert all(result.loaded == [] for result in results)
 
 
 def test_a_failure_does_not_stop_the_rest(project, edit):
