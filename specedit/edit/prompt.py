@@ -1,10 +1,10 @@
 r"""What the model is told: one template for a whole file, one for a part of it.
 
-Both are ordered by stability, so that the next request on the same file shares the longest prefix: the system message,
-the file, then the part and the instruction. A part is asked for in a turn of its own: small models then answer with the
-part, where they would else go on to copy the file. Lines end in `\n`; a byte that can't be decoded is shown as U+FFFD.
-The fence around code is longer than any in the file, so that its end can always be told; a fence of unusual length is
-asked for by name.
+Both are ordered by stability, so that the next request on the same file shares the longest prefix: the file, then the
+part and the instruction. There is no system message: models keep the one that their template gives them, and small ones
+then dare to change more. A part is asked for in a turn of its own: small models then answer with the part, where they
+would else go on to copy the file. Lines end in `\n`; a byte that can't be decoded is shown as U+FFFD. The fence around
+code is longer than any in the file, so that its end can always be told; a fence of unusual length is asked for by name.
 """
 
 from __future__ import annotations
@@ -17,20 +17,15 @@ from specedit.edit.region import Region, language_of
 from specedit.edit.stream import to_lf
 from specedit.engine.api import Message
 
-SYSTEM = (
-    "You are a code editor. Reply with the complete edited code in one code block and nothing else. "
-    "Keep everything the instruction does not mention."
-)
-
 FILE = """\
 Here is {name}:
 
 {file}"""
 
 WHOLE_FILE = """\
-{instruction}
+{instruction} Keep everything else.
 
-Return the whole file, edited{in_block}."""
+Return the whole code of {name} in one code block{opening}."""
 
 QUESTION = "Which part of {name} should I edit, and how?"
 
@@ -50,19 +45,20 @@ def build_prompt(document: Document, region: Region, instruction: str) -> tuple[
     """The messages that ask for the new text of `region`."""
     shown = shown_text(document.text)
     fence, tag = fence_for(shown), _tag(document)
+    opening = "" if fence == _USUAL_FENCE else f" that begins with {fence}{tag}"
     pieces = {
         "name": document.path.name if document.path else "the file",
         "file": _fenced(shown, fence, tag),
         "part": _fenced(shown_text(document.text[region.span.start : region.span.end]), fence, tag),
         "label": region.label,
-        "instruction": instruction.strip(),
-        "in_block": "" if fence == _USUAL_FENCE else f", in one code block that begins with {fence}{tag}",
+        "instruction": _sentence(instruction.strip()),
+        "opening": opening,
+        "in_block": f", in one code block{opening}" if opening else "",
     }
-    system, file = Message("system", SYSTEM), FILE.format_map(pieces)
+    file = FILE.format_map(pieces)
     if region.span.start == 0 and region.span.end == len(document.text):
-        return system, Message("user", f"{file}\n\n{WHOLE_FILE.format_map(pieces)}")
+        return (Message("user", f"{file}\n\n{WHOLE_FILE.format_map(pieces)}"),)
     return (
-        system,
         Message("user", file),
         Message("assistant", QUESTION.format_map(pieces)),
         Message("user", PART.format_map(pieces)),
@@ -72,6 +68,10 @@ def build_prompt(document: Document, region: Region, instruction: str) -> tuple[
 def shown_text(text: str) -> str:
     r"""`text` as the model sees it: `\n` line ends, U+FFFD for each byte that can't be decoded."""
     return re.sub("[\ud800-\udfff]", "\ufffd", to_lf(text))
+
+
+def _sentence(instruction: str) -> str:
+    return instruction if instruction.endswith((".", "!", "?", ":", "`", ")")) else f"{instruction}."
 
 
 def _fenced(text: str, fence: str, tag: str) -> str:

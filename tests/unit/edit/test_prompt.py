@@ -9,11 +9,9 @@ from specedit.edit.region import line_range, whole_file
 
 
 def _prompt_text(text, path="app.py", lines=None, instruction="rename a"):
-    """All that follows the system message."""
     document = Document(text, Path(path))
     region = line_range(document, *lines) if lines else whole_file(document)
-    system, *turns = build_prompt(document, region, instruction)
-    assert system.role == "system"
+    turns = build_prompt(document, region, instruction)
     assert [turn.role for turn in turns] == (["user", "assistant", "user"] if lines else ["user"])
     return "\n\n".join(turn.content for turn in turns)
 
