@@ -17,15 +17,12 @@ from specedit.edit.region import Region, language_of
 from specedit.edit.stream import to_lf
 from specedit.engine.api import Message
 
-FILE = """\
-Here is {name}:
-
-{file}"""
-
 WHOLE_FILE = """\
-{instruction} Keep everything else.
+{file}
 
-Return the whole code of {name} in one code block{opening}."""
+{instruction}
+
+Return the whole code{in_block}."""
 
 QUESTION = "Which part of {name} should I edit, and how?"
 
@@ -45,21 +42,18 @@ def build_prompt(document: Document, region: Region, instruction: str) -> tuple[
     """The messages that ask for the new text of `region`."""
     shown = shown_text(document.text)
     fence, tag = fence_for(shown), _tag(document)
-    opening = "" if fence == _USUAL_FENCE else f" that begins with {fence}{tag}"
     pieces = {
         "name": document.path.name if document.path else "the file",
         "file": _fenced(shown, fence, tag),
         "part": _fenced(shown_text(document.text[region.span.start : region.span.end]), fence, tag),
         "label": region.label,
-        "instruction": _sentence(instruction.strip()),
-        "opening": opening,
-        "in_block": f", in one code block{opening}" if opening else "",
+        "instruction": instruction.strip(),
+        "in_block": "" if fence == _USUAL_FENCE else f", in one code block that begins with {fence}{tag}",
     }
-    file = FILE.format_map(pieces)
     if region.span.start == 0 and region.span.end == len(document.text):
-        return (Message("user", f"{file}\n\n{WHOLE_FILE.format_map(pieces)}"),)
+        return (Message("user", WHOLE_FILE.format_map(pieces)),)
     return (
-        Message("user", file),
+        Message("user", pieces["file"]),
         Message("assistant", QUESTION.format_map(pieces)),
         Message("user", PART.format_map(pieces)),
     )
@@ -68,10 +62,6 @@ def build_prompt(document: Document, region: Region, instruction: str) -> tuple[
 def shown_text(text: str) -> str:
     r"""`text` as the model sees it: `\n` line ends, U+FFFD for each byte that can't be decoded."""
     return re.sub("[\ud800-\udfff]", "\ufffd", to_lf(text))
-
-
-def _sentence(instruction: str) -> str:
-    return instruction if instruction.endswith((".", "!", "?", ":", "`", ")")) else f"{instruction}."
 
 
 def _fenced(text: str, fence: str, tag: str) -> str:
