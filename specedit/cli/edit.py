@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from specedit.cli.outcome import NOT_BEGUN, Outcome, exit_code, summary_of
 from specedit.cli.terminal import harmless, shown_diff, wants_colour
 from specedit.config import Settings, load_settings
 from specedit.edit.document import Document
-from specedit.edit.files import FileSnapshot, check_writable, project_root, read_file, write_file
+from specedit.edit.files import FileSnapshot, check_writable, project_root, read_file, refuse_secret, write_file
 from specedit.edit.region import Region, line_range, symbol, whole_file
 from specedit.edit.session import EditRequest, EditResult, generate_request, run_edit
 from specedit.engine.api import CancelToken, Priority, Sampling, Usage
@@ -166,6 +167,10 @@ def _check_usage(options: _Options) -> None:
     if not options.instruction.strip():
         raise click.UsageError("The instruction is empty. Say what to change with -m.")
     roots = {project_root(Path(os.path.realpath(path))) for path in options.paths}
+    if options.patch_file and any(options.patch_file.resolve() == path.resolve() for path in options.paths):
+        raise click.UsageError("--patch names a file that is to be edited.")
+    if options.patch_file and not options.patch_file.resolve().parent.is_dir():
+        raise click.UsageError(f"There is no directory {options.patch_file.parent} for the patch.")
     if options.patch_file and len(roots) > 1 and any((root / ".git").exists() for root in roots):
         raise click.UsageError("--patch is for the files of one repository.")
 
@@ -179,11 +184,12 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
     if sys.stderr.isatty():
         _say("loading the model")
     may_ask = sys.stdin.isatty() and sys.stderr.isatty()
-    model = engines.find_model(options.model, settings=settings, ask=_ask if may_ask else None)
     # What takes long is done before signals only cancel: reading what is typed, and loading the model.
     stdin = sys.stdin.buffer.read() if STDIN in options.paths else b""
+    wanted = any([_can_begin(path, stdin, options, settings) for path in options.paths])  # noqa: C419 (all are checked)
+    model = engines.find_model(options.model, settings=settings, ask=_ask if may_ask else None)
     editor = _Editor(options, settings, model, interrupt.cancel)
-    if any(editor.can_begin(path, stdin) for path in options.paths):
+    if wanted:
         for warning in editor.engine.warnings:
             _say(warning)
     outcomes: list[Outcome] = []
@@ -220,20 +226,6 @@ class _Editor:
         with _status(f"loading {self.model.name}"):
             return engines.load_engine(self.model, settings=self.settings, draft=not self.options.no_draft)
 
-    def can_begin(self, path: Path, stdin: bytes) -> bool:
-        """Whether the file may be read and has the region, so that there is something to ask a model.
-
-        Raises:
-            UsageError: it has no such region.
-        """
-        place = self.options.place(path)
-        try:
-            data = stdin if path == STDIN else self._read(path).data
-            _region(Document.from_bytes(data, place), self.options)
-        except FileError:
-            return False
-        return True
-
     def edit(self, path: Path, stdin: bytes) -> Outcome:
         """Read, ask the model and, where that is wanted, write; a file's failure is its outcome."""
         place = self.options.place(path)
@@ -241,22 +233,12 @@ class _Editor:
             return Outcome(place, "cancelled", NOT_BEGUN)
         try:
             if path == STDIN:
+                _refuse_secret_stdin(self.options, self.settings)
                 return self._edited(place, stdin)
-            snapshot = self._read(path)
+            snapshot = _read(path, self.options, self.settings)
             return self._written(self._edited(place, snapshot.data), snapshot)
         except FileError as error:
             return _without_edit(place, error)
-
-    def _read(self, path: Path) -> FileSnapshot:
-        snapshot = read_file(
-            path,
-            allow_ignored=self.settings.allow_ignored,
-            secret_patterns=self.settings.secret_patterns,
-            max_file_bytes=self.settings.max_file_bytes,
-        )
-        if self.options.write:
-            check_writable(snapshot)
-        return snapshot
 
     def _edited(self, path: Path, data: bytes) -> Outcome:
         document = Document.from_bytes(data, path)
@@ -311,6 +293,39 @@ class _Editor:
     @property
     def _priority(self) -> Priority:
         return "batch" if len(self.options.paths) > 1 else "rewrite"
+
+
+def _can_begin(path: Path, stdin: bytes, options: _Options, settings: Settings) -> bool:
+    """Whether the file may be read and has the region, so that there is something to ask a model.
+
+    Raises:
+        UsageError: it has no such region.
+    """
+    try:
+        data = stdin if path == STDIN else _read(path, options, settings).data
+        _region(Document.from_bytes(data, options.place(path)), options)
+    except FileError:
+        return False
+    return True
+
+
+def _read(path: Path, options: _Options, settings: Settings) -> FileSnapshot:
+    snapshot = read_file(
+        path,
+        allow_ignored=settings.allow_ignored,
+        secret_patterns=settings.secret_patterns,
+        max_file_bytes=settings.max_file_bytes,
+    )
+    if options.write:
+        check_writable(snapshot)
+    return snapshot
+
+
+def _refuse_secret_stdin(options: _Options, settings: Settings) -> None:
+    """What has the name of a secret stays one, whichever way it comes."""
+    if options.stdin_filename:
+        absolute = Path.cwd() / options.stdin_filename
+        refuse_secret(options.stdin_filename, absolute, project_root(absolute), settings.secret_patterns)
 
 
 def _without_edit(path: Path, error: FileError) -> Outcome:
@@ -396,7 +411,18 @@ def _show_diff(outcome: Outcome) -> None:
 
 
 def _save_patch(file: Path, outcomes: list[Outcome]) -> None:
+    """Write the patch whole or not at all; without changes the file stays as it is."""
+    patch = b"".join(outcome.patch for outcome in outcomes)
+    if not patch:
+        _say(f"there is nothing to save in {file}")
+        return
     try:
-        file.write_bytes(b"".join(outcome.patch for outcome in outcomes))
+        if file.exists() and not file.is_file():
+            file.write_bytes(patch)  # a pipe or a device
+            return
+        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as temporary:
+            temporary.write(patch)
+        Path(temporary.name).chmod(0o644)
+        Path(temporary.name).replace(file)
     except OSError as error:
         raise UsageError(f"The patch can't be written to {file}: {error.strerror}.") from error

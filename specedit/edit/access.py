@@ -29,6 +29,7 @@ SECRET_NAMES = (
     ".npmrc",
     ".pgpass",
     ".pypirc",
+    "*.env",
     "*.jks",
     "*.kdbx",
     "*.key",
@@ -36,15 +37,18 @@ SECRET_NAMES = (
     "*.p12",
     "*.pem",
     "*.pfx",
+    "*.ppk",
     "client_secret*.json",
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
     "id_rsa*",
+    "service?account*.json",
+    "token.json",
     *(f"credentials{suffix}" for suffix in _DATA_SUFFIXES),
     *(f"secrets{suffix}" for suffix in _DATA_SUFFIXES),
 )
-SECRET_DIRECTORIES = frozenset({".aws", ".git", ".gnupg", ".ssh"})
+SECRET_DIRECTORIES = frozenset({".aws", ".docker", ".git", ".gnupg", ".kube", ".ssh"})
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
 
 

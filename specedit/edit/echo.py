@@ -14,9 +14,15 @@ def without_echo(body: str, head: str, tail: str, region_text: str) -> str | Ref
 
     `head` and `tail` are the file before and after the region. Dropped are: all of `head` and `tail`, where the body
     begins and ends with all of them; and the lines that open the blocks around the region (`class Basket:`), where
-    the body begins with them, together with as many closing lines at its end as they open with a bracket.
+    the body begins with them, together with as many closing lines at its end as they open with a bracket; and the
+    lines next to the region, where the body runs on into them: at least two, or all that stand there.
     Blank lines don't count.
     """
+    rest = _without_surroundings(body, head, tail, region_text)
+    return rest if isinstance(rest, Refusal) else _without_neighbours(rest, head, tail, region_text)
+
+
+def _without_surroundings(body: str, head: str, tail: str, region_text: str) -> str | Refusal:
     lines, region = split_lines(body), _filled(split_lines(region_text))
     before, after = _filled(split_lines(head)), _filled(split_lines(tail))
     filled = [index for index, line in enumerate(lines) if line.strip()]
@@ -37,6 +43,26 @@ def without_echo(body: str, head: str, tail: str, region_text: str) -> str | Ref
             "ask again, choose a larger part, or the whole file",
         )
     return body
+
+
+def _without_neighbours(body: str, head: str, tail: str, region_text: str) -> str:
+    lines, region = split_lines(body), _filled(split_lines(region_text))
+    before, after = _filled(split_lines(head)), _filled(split_lines(tail))
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    texts = [lines[index].rstrip() for index in filled]
+    first = _run_on(texts[::-1], before[::-1], region[::-1])
+    last = _run_on(texts, after, region)
+    return _between(lines, filled, first, last) if first + last < len(texts) else body
+
+
+def _run_on(texts: list[str], after: list[str], region: list[str]) -> int:
+    """How many lines at the end of `texts` are those that `after` begins with, and not the region's own end."""
+    for count in range(min(len(texts), len(after)), 0, -1):
+        neighbours = after[:count]
+        enough = (count > 1 or count == len(after)) and any(map(str.isalnum, "".join(neighbours)))
+        if enough and texts[-count:] == neighbours and region[-count:] != neighbours:
+            return count
+    return 0
 
 
 def _filled(lines: list[str]) -> list[str]:

@@ -1,9 +1,9 @@
 """Files on disk: bytes in, bytes out. A file is read only if the rules allow it, and written whole or not at all.
 
-Written for POSIX systems. Covered: links (the target changes, the link stays), modes, owners, extended attributes and
-access lists, changes made by others since the file was read, a full disk, exceptions at any point, other specedit
-processes, and processes killed on the way (their temporary file goes when the same file is next written). Not covered:
-another program that writes in the instant between the last check and the rename.
+Written for POSIX systems. Covered: links (the target changes, the link stays), modes, owners, on Linux also extended
+attributes and access lists, changes made by others since the file was read, a full disk, exceptions at any point, other
+specedit processes, and processes killed on the way (their temporary file goes when the same file is next written). Not
+covered: another program that writes in the instant between the last check and the rename.
 """
 
 from __future__ import annotations
@@ -89,11 +89,8 @@ def read_file(
     absolute, target = _absolute(path), _resolve(path)
     root = project_root(path) if root is None else _absolute(root)
     real_root = Path(os.path.realpath(root))
-    if rule := secret_rule(absolute, root, secret_patterns) or secret_rule(target, real_root, secret_patterns):
-        raise RefusedFileError(
-            f"{path} is not read: by its name ({rule}) it is a secret, and those never go to a model. "
-            "No option lifts this; if it is none, give it another name."
-        )
+    refuse_secret(path, absolute, root, secret_patterns)
+    refuse_secret(path, target, real_root, secret_patterns)
     if not target.is_relative_to(real_root):
         raise RefusedFileError(
             f"{path} leads to {target}, outside {root}. If that is the file you mean, give its own path."
@@ -110,6 +107,19 @@ def read_file(
             )
         data = _read_all(descriptor)
     return FileSnapshot(path, target, data, stat.S_IMODE(status.st_mode), _sha256(data))
+
+
+def refuse_secret(shown: Path, absolute: Path, root: Path, patterns: Iterable[str] = ()) -> None:
+    """Refuse a file that is a secret by its name; `shown` is how the user knows it.
+
+    Raises:
+        RefusedFileError: it is one, by the rules of `access.secret_rule`.
+    """
+    if rule := secret_rule(absolute, root, patterns):
+        raise RefusedFileError(
+            f"{shown} is not read: by its name ({rule}) it is a secret, and those never go to a model. "
+            "No option lifts this; if it is none, give it another name."
+        )
 
 
 def check_writable(snapshot: FileSnapshot) -> None:

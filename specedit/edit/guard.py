@@ -13,7 +13,7 @@ from pathlib import Path
 
 from specedit.edit.document import split_lines
 from specedit.edit.fence import find_fences
-from specedit.edit.placeholder import PROSE_SUFFIXES, emptied_definition, find_placeholders
+from specedit.edit.placeholder import PROSE_SUFFIXES, emptied_definition, find_placeholders, is_python
 from specedit.edit.region import language_of, parses
 from specedit.engine.api import FinishReason
 
@@ -25,6 +25,7 @@ _MARKER = re.compile(
     r"|<(?:fim|file|repo)_(?:prefix|suffix|middle|sep|name)>"
 )
 _ABOUT_FENCES = re.compile(r"```|~~~|\bfenc|\bmarkdown\b|\bcode block|\bexample", re.IGNORECASE)
+_ABOUT_DELETING = re.compile(r"\b(?:delet|remov|drop|empt|clear|cut)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,10 @@ def check_characters(proposal: Proposal) -> Refusal | None:
 
 
 def check_deletions(proposal: Proposal) -> Refusal | None:
-    """Refuse an answer that makes more than 40% and more than 15 lines of the region vanish, net."""
+    """Refuse an answer that makes all, or more than 40% and more than 15 lines of the region vanish, net."""
+    emptied = proposal.old_region.strip() and not proposal.new_region.strip()
+    if emptied and not _ABOUT_DELETING.search(proposal.instruction):
+        return Refusal("the answer is empty", "use --allow-deletions if all of it shall go")
     total = len(split_lines(proposal.old_region))
     vanished = total - len(split_lines(proposal.new_region))
     if vanished > MAX_VANISHED_LINES and vanished > MAX_VANISHED_SHARE * total:
@@ -152,7 +156,11 @@ def check_deletions(proposal: Proposal) -> Refusal | None:
 def check_syntax(proposal: Proposal) -> Refusal | None:
     """Refuse an answer after which a file that parsed does not."""
     language = language_of(proposal.path) if proposal.path else None
-    if parses(proposal.old_text, language) and parses(proposal.new_text, language) is False:
+    broken = parses(proposal.old_text, language) and parses(proposal.new_text, language) is False
+    # Tree-sitter forgives what Python does not, such as a class without a body.
+    if language == "python":
+        broken = broken or (is_python(proposal.old_text) and not is_python(proposal.new_text))
+    if broken:
         return Refusal(
             f"the file would no longer parse as {language}",
             "ask again, or take it with --allow-syntax-errors",

@@ -93,6 +93,20 @@ def _omits(phrase: str) -> bool:
     return bool(kept and (len(words) > 1 or abiding)) or bool(maybe_kept and abiding - maybe_kept)
 
 
+def is_python(text: str) -> bool:
+    """Whether the Python that runs specedit can parse `text`."""
+    return _python_tree(text) is not None
+
+
+def _python_tree(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 def _lone_dots(text: str) -> int:
     return sum(line.strip() == "..." for line in split_lines(text))
 
@@ -107,11 +121,8 @@ class _Ellipses:
 
     @classmethod
     def of(cls, text: str) -> _Ellipses | None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = _python_tree(text)
+        if tree is None:
             return None
         found = cls()
         found._visit(tree, scope="", in_protocol=False)

@@ -33,7 +33,7 @@ def test_both_ways_ask_for_the_whole_code_in_their_own_words():
     engine = ScriptedEngine([fenced(RIGHT)])
     measure({"set": [case()]}, engine)
     ours, plain = engine.requests
-    assert [message.role for message in ours.messages] == ["system", "user"]
+    assert [message.role for message in ours.messages] == ["user"]
     assert [message.content for message in plain.messages] == [
         f"Add one.\n\n```python\n{BEFORE}```\n\nReturn the whole code."
     ]

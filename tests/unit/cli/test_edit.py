@@ -317,3 +317,21 @@ def test_help_names_the_options(project, edit):
     assert result.exit_code == 0
     for option in ("--range", "--symbol", "--write", "--check", "--patch", "--json", "--compare"):
         assert option in result.stdout
+
+
+def test_a_patch_never_replaces_what_it_should_not(project, edit):
+    path = _write("area.py")
+    assert edit(path, "-m", "rename w", "--patch", path).exit_code == 2
+    assert edit(path, "-m", "rename w", "--patch", "absent/x.patch").exit_code == 2
+    assert path.read_text() == AREA
+
+    earlier = project / "earlier.patch"
+    earlier.write_text("kept")
+    assert edit(path, "-m", "rename w", "--patch", earlier, answers=[fenced(AREA)]).exit_code == 0
+    assert earlier.read_text() == "kept"
+    assert sorted(child.name for child in project.iterdir()) == [".git", "area.py", "earlier.patch"]
+
+
+def test_a_secret_on_stdin_is_a_secret(project, edit):
+    result = edit("-", "--stdin-filename", "prod.env", "-m", "x", stdin="KEY=1\n")
+    assert (result.exit_code, result.engine.requests) == (3, [])

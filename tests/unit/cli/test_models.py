@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from specedit.cli.models import command
 from specedit.models import fetch
+from tests.signals import heeding_ctrl_c
 from tests.unit.models import fakes
 
 
@@ -98,6 +99,7 @@ def test_ctrl_c_while_downloading_exits_130_and_leaves_nothing_half_done(cache: 
             env=environment,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heeding_ctrl_c,
         )
         assert asked.wait(30)
         process.send_signal(signal.SIGINT)

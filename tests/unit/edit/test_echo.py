@@ -31,6 +31,15 @@ def test_parts_of_the_file_are_refused(body):
     assert isinstance(without_echo(body, HEAD, TAIL, REGION), Refusal)
 
 
+def test_lines_next_to_the_region_are_dropped_where_the_body_runs_on_into_them():
+    assert without_echo(NEW + "\n\nbox = Box()\n", HEAD, "\n\nbox = Box()\n", REGION).rstrip("\n") == NEW.rstrip("\n")
+    tail = TAIL + "\n\ndef more():\n    return 1\n"
+    assert without_echo(NEW + TAIL, HEAD, tail, REGION).rstrip("\n") == NEW.rstrip("\n")
+    assert without_echo("import os\n\n" + NEW, "import os\n\n", tail, REGION) == NEW
+    closing = "    }\n}\n"
+    assert without_echo(NEW + closing, HEAD, closing, REGION) == NEW + closing, "brackets alone prove nothing"
+
+
 def test_brackets_must_be_closed_as_often_as_they_were_opened():
     head, region, tail = "class A {\n", "  f() {\n    x\n  }\n", "}\n"
     new = region.replace("x", "y")

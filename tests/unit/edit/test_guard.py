@@ -191,12 +191,18 @@ def test_broken_characters_are_refused_unless_the_file_has_them():
 
 @pytest.mark.parametrize(
     ("before", "after", "refused"),
-    [(40, 24, False), (40, 23, True), (100, 60, False), (100, 59, True), (20, 5, False), (20, 4, True), (15, 0, False)],
+    [(40, 24, False), (40, 23, True), (100, 60, False), (100, 59, True), (20, 5, False), (20, 4, True), (15, 1, False)],
 )
 def test_deletions_of_more_than_15_lines_and_40_percent(before, after, refused):
     old, new = ("".join(f"{n}\n" for n in range(count)) for count in (before, after))
     assert bool(_check(new, old, path="a.txt")) is refused
     assert _check(new, old, path="a.txt", allow_deletions=True) is None
+
+
+def test_an_empty_answer_is_refused_unless_it_is_the_wish():
+    assert "empty" in _check("", "a\nb\n", path="a.txt").reason
+    assert _check("", "a\nb\n", path="a.txt", instruction="remove both lines") is None
+    assert _check("", "a\nb\n", path="a.txt", allow_deletions=True) is None
 
 
 def test_a_file_that_parsed_must_parse():
@@ -227,3 +233,9 @@ def test_every_refusal_says_what_to_do():
         refusal = _check(new)
         assert refusal.fix
         assert str(refusal) == f"{refusal.reason}; {refusal.fix}"
+
+
+@pytest.mark.parametrize("new", ["class A:\n", "def f():\n", "if x:\npass\n"])
+def test_what_only_python_finds_wrong_is_found(new):
+    assert "parse" in _check(new, old="class A:\n    x = 1\n", allow_deletions=True).reason
+    assert _check(new, old="class A:\n", allow_deletions=True) is None, "it did not parse before"

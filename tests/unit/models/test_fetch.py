@@ -15,6 +15,7 @@ import pytest
 from specedit.errors import FetchError, IntegrityError, ModelError, ModelNotFoundError
 from specedit.models import fetch, registry, store
 from specedit.models.progress import Step
+from tests.signals import heeding_ctrl_c
 from tests.unit.models import fakes
 
 PULLER = [sys.executable, "-m", "tests.unit.models.puller"]
@@ -178,7 +179,7 @@ def test_what_was_downloaded_survives_an_interruption(
     how: signal.Signals, cache: Path, index: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    process = subprocess.Popen([*PULLER, "tiny", str(log), "60"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*PULLER, "tiny", str(log), "60"], stderr=subprocess.DEVNULL, preexec_fn=heeding_ctrl_c)
     wait_for(log)
     process.send_signal(how)
     assert process.wait(timeout=20) != 0

@@ -53,7 +53,9 @@ def test_a_name_a_path_and_an_id_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["./absent", "/absent/model", "~/absent", "../x", "absent.gguf", "a/absent.gguf"])
-def test_a_path_that_is_not_there_is_no_hub_id(name: str) -> None:
+def test_a_path_that_is_not_there_is_no_hub_id(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     with pytest.raises(ModelNotFoundError, match="Check the path"):
         lookup(name)
 
