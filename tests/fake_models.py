@@ -91,7 +91,7 @@ class ListedDrafter:
     def __init__(self, token_ids: Sequence[int]) -> None:
         self._token_ids = list(token_ids)
 
-    def begin(self, prompt_ids, prediction_ids) -> None:
+    def begin(self, prompt_ids, prediction_ids, hints=None) -> None:
         pass
 
     def commit(self, token_ids) -> None:
@@ -112,7 +112,7 @@ class RandomTreeDrafter:
         self._random = random.Random(seed)
         self._committed = 0
 
-    def begin(self, prompt_ids, prediction_ids) -> None:
+    def begin(self, prompt_ids, prediction_ids, hints=None) -> None:
         pass
 
     def commit(self, token_ids) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from specedit.draft.tree import DraftTree
+from specedit.engine.api import Hints
+
+NO_HINTS = Hints()
 
 
 class Drafter(Protocol):
@@ -17,8 +20,14 @@ class Drafter(Protocol):
 
     name: str
 
-    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int]) -> None:
-        """Start an answer: the prompt's tokens and those that the answer is expected to follow (may be empty)."""
+    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
+        """Start an answer.
+
+        Args:
+            prompt_ids: all tokens before the answer.
+            prediction_ids: those that the answer is expected to follow; may be empty.
+            hints: what else the caller guesses about the answer.
+        """
         ...
 
     def commit(self, token_ids: Sequence[int]) -> None:
@@ -26,5 +35,8 @@ class Drafter(Protocol):
         ...
 
     def propose(self, budget: int) -> DraftTree:
-        """At most `budget` nodes that may follow the committed tokens; an empty tree when there is no idea."""
+        """At most `budget` nodes that may follow the committed tokens; an empty tree when there is no idea.
+
+        Nodes stand in the order of falling belief, so that a prefix of the tree is the best smaller tree.
+        """
         ...

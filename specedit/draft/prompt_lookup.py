@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from specedit.draft.base import NO_HINTS
 from specedit.draft.suffix_index import BOUNDARY, SuffixIndex
 from specedit.draft.tree import DraftTree, IntArray
+from specedit.engine.api import Hints
 
 
 class PromptLookup:
@@ -33,8 +35,8 @@ class PromptLookup:
         self._index = SuffixIndex()
         self._tail: list[int] = []
 
-    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int]) -> None:
-        """Index the prompt and the prediction."""
+    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
+        """Index the prompt and the prediction; hints are of no use here."""
         self._index = SuffixIndex()
         for text in (prompt_ids, prediction_ids):
             self._index.extend(text)

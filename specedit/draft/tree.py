@@ -32,6 +32,7 @@ class DraftTree:
         token_ids: [N] the drafted tokens.
         parents: [N] each node's parent node, -1 for a child of the last committed token.
         log_probs: [N] natural log of the drafter's belief in the node given its parent.
+        origins: [N] names of the drafters that the nodes are counted for; empty where all are the proposer's own.
 
     Example: `DraftTree.of([7, 8, 9], parents=[-1, 0, 0])` drafts 7, then either 8 or 9.
     """
@@ -39,16 +40,22 @@ class DraftTree:
     token_ids: IntArray  # [N]
     parents: IntArray  # [N]
     log_probs: FloatArray  # [N]
+    origins: tuple[str, ...] = ()  # [N] or empty
 
     @classmethod
     def of(
-        cls, token_ids: Sequence[int], parents: Sequence[int], log_probs: Sequence[float] | None = None
+        cls,
+        token_ids: Sequence[int],
+        parents: Sequence[int],
+        log_probs: Sequence[float] | None = None,
+        origins: Sequence[str] = (),
     ) -> DraftTree:
         """A tree from plain sequences; without `log_probs` every node is taken as certain."""
         return cls(
             np.asarray(token_ids, dtype=np.int64),
             np.asarray(parents, dtype=np.int64),
             np.zeros(len(token_ids)) if log_probs is None else np.asarray(log_probs, dtype=np.float64),
+            tuple(origins),
         )
 
     @classmethod
@@ -68,6 +75,15 @@ class DraftTree:
             if parent >= 0:
                 depths[node] = depths[parent] + 1
         return depths
+
+    @cached_property
+    def path_probs(self) -> FloatArray:
+        """[N] the drafter's belief that a node and all its ancestors are right."""
+        path = self.log_probs.copy()
+        for node, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                path[node] += path[parent]
+        return np.exp(path)
 
     @cached_property
     def mask(self) -> BoolArray:
@@ -96,7 +112,7 @@ class DraftTree:
 
     def prefix(self, budget: int) -> DraftTree:
         """The first `budget` nodes; parents come first, so that is a tree too."""
-        return DraftTree(self.token_ids[:budget], self.parents[:budget], self.log_probs[:budget])
+        return DraftTree(self.token_ids[:budget], self.parents[:budget], self.log_probs[:budget], self.origins[:budget])
 
     def check(self, vocab_size: int, budget: int) -> None:
         """Assert the row rule and the budget.
@@ -109,6 +125,8 @@ class DraftTree:
             raise ValueError(
                 f"token_ids, parents and log_probs differ in length: {size}, {len(self.parents)}, {len(self.log_probs)}"
             )
+        if len(self.origins) not in (0, size):
+            raise ValueError(f"{len(self.origins)} origins for {size} nodes")
         if size > budget:
             raise ValueError(f"{size} nodes exceed the draft budget of {budget}")
         if size and not (self.token_ids.min() >= 0 and self.token_ids.max() < vocab_size):

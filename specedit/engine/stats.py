@@ -45,8 +45,9 @@ class DecodeStats:
         accepted = path[:emitted]
         self.forwards += 1
         self.output_tokens += emitted
-        self.drafted[drafter] += len(tree)
-        self.accepted[drafter] += len(accepted)
+        origins = tree.origins or (drafter,) * len(tree)
+        self.drafted.update(origins)
+        self.accepted.update(origins[node] for node in accepted)
         self.drafted_at_depth.update(tree.depths.tolist())
         self.accepted_at_depth.update(range(1, len(accepted) + 1))
 

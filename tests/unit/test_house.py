@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "specedit.errors": set(),
     "specedit.config": {"specedit.errors"},
     "specedit.edit": {"specedit.edit", "specedit.engine.api"},
-    "specedit.draft": {"specedit.draft"},
+    "specedit.draft": {"specedit.draft", "specedit.engine.api"},
     "specedit.draft.tree": set(),
     "specedit.draft.suffix_index": {"specedit.draft.tree"},
     "specedit.draft.replay": {"specedit.draft", "specedit.edit.repeat"},
