@@ -1,4 +1,9 @@
-"""SuffixIndex: where the end of one token sequence stands earlier in a text."""
+"""SuffixIndex: where the end of one token sequence stands earlier in a text that only grows.
+
+For each of a few orders k a hash table holds the latest place of every run of k tokens, and each place points to the one
+before it that ends in the same run (hash chains, as in LZ77 compressors). Adding a token costs one table entry an order;
+looking up walks a bounded number of links, whatever the text's length.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from specedit.draft.native import jit
 from specedit.draft.tree import IntArray
+
+Tokens = npt.NDArray[np.int32]
 
 #: Stands between two texts of one index; no token equals it, so no match and no draft crosses it.
 BOUNDARY = -1
+#: Matches are followed back for this many tokens; longer ones count as this long.
+MAX_MATCH = 32
+#: Lengths of the runs that are indexed, longest first.
+ORDERS = (16, 8, 4, 2, 1)
+#: Links followed for each order in one lookup.
+MAX_LINKS = 48
+
+_BASE = 0x9E3779B97F4A7C15  # odd and without pattern: 2**64 over the golden ratio
+_NUM_ORDERS = len(ORDERS)
+_RUNS = np.array(ORDERS, dtype=np.int64)
+_POWERS = np.array([pow(_BASE, k, 1 << 64) for k in ORDERS], dtype=np.uint64)
 
 
 class Match(NamedTuple):
@@ -22,36 +41,41 @@ class Match(NamedTuple):
 
 
 class SuffixIndex:
-    """Finds the longest suffix of a query that also stands in the indexed text, and what follows it there.
+    """Finds places of the text that end as a query does, and what follows there.
 
-    The text only grows. A lookup narrows the candidate positions one token at a time, so it costs one pass over the
-    text plus a pass over the survivors for each further token of the match.
+    Matches of 1, 2, 4, 8 and 16 tokens are found exactly, the latest first; lengths between them are the longest among
+    the `MAX_LINKS` latest places of the next shorter one.
     """
 
-    def __init__(self, max_match: int = 64) -> None:
-        """Matches longer than `max_match` tokens count as `max_match`; the latest of them wins."""
-        if max_match < 1:
-            raise ValueError(f"max_match must be at least 1, not {max_match}")
-        self._max_match = max_match
-        self._slab = np.empty(1024, dtype=np.int64)
+    def __init__(self, capacity: int = 512) -> None:
+        """Make room for `capacity` tokens; it grows as needed."""
         self._length = 0
+        self._reserve(max(capacity, 16))
 
     def __len__(self) -> int:
         return self._length
 
     @property
-    def tokens(self) -> IntArray:
+    def tokens(self) -> Tokens:
         """[length] the indexed text; a view, not to be written."""
-        return self._slab[: self._length]
+        return self.slab[: self._length]
 
-    def extend(self, token_ids: Sequence[int] | IntArray) -> None:
+    @property
+    def memory_bytes(self) -> int:
+        """What the text and the tables take: 52 to 76 bytes for each token of the capacity."""
+        return self.slab.nbytes + self.heads.nbytes + self.links.nbytes
+
+    def extend(self, token_ids: Sequence[int] | IntArray | Tokens) -> None:
         """Append tokens to the text; use `BOUNDARY` to keep two texts apart."""
-        end = self._length + len(token_ids)
-        if end > len(self._slab):
-            grown = np.empty(max(end, 2 * len(self._slab)), dtype=np.int64)
-            grown[: self._length] = self.tokens
-            self._slab = grown
-        self._slab[self._length : end] = token_ids
+        start, end = self._length, self._length + len(token_ids)
+        if end > len(self.slab):
+            known = self.tokens
+            self._length = 0
+            self._reserve(max(end, 2 * len(known)))
+            self.slab[:start] = known
+            insert_runs(self.slab, 0, start, self.heads, self.links)
+        self.slab[start:end] = token_ids
+        insert_runs(self.slab, start, end, self.heads, self.links)
         self._length = end
 
     def longest_match(
@@ -68,29 +92,142 @@ class SuffixIndex:
         Returns:
             The match, or None where not even the last token of the query has a usable occurrence.
         """
-        limit = min(len(query), self._max_match)
-        if limit == 0 or self._length < 2:
-            return None
-        text = self.tokens
-        ends = np.flatnonzero(text[:-1] == query[-1]) + 1
-        following = text[ends]
-        usable = following != BOUNDARY
-        if barred is not None:
-            usable &= ~barred[following]
-        ends = ends[usable]
-        if not len(ends):
-            return None
-        length = 1
-        while length < limit:
-            starts = ends - length - 1
-            longer = ends[(starts >= 0) & (text[starts] == query[-1 - length])]
-            if not len(longer):
-                break
-            ends, length = longer, length + 1
-        return Match(int(ends[-1]), length)
+        tail = np.asarray(query[-MAX_MATCH:], dtype=np.int32)
+        ends = np.empty(_NUM_ORDERS * MAX_LINKS, dtype=np.int64)
+        lengths = np.empty_like(ends)
+        count = find_matches(self.slab, self._length, self.heads, self.links, tail, len(tail), MAX_LINKS, ends, lengths)
+        best: Match | None = None
+        for end, length in zip(ends[:count].tolist(), lengths[:count].tolist(), strict=True):
+            usable = barred is None or not barred[self.slab[end]]
+            if usable and (best is None or (length, end) > (best.length, best.end)):
+                best = Match(end, length)
+        return best
 
-    def following(self, end: int, count: int) -> IntArray:
+    def following(self, end: int, count: int) -> Tokens:
         """At most `count` tokens from position `end` on, never past the text's end or a boundary."""
         run = self.tokens[end : end + count]
         stops = np.flatnonzero(run == BOUNDARY)
         return run[: stops[0]] if len(stops) else run
+
+    def _reserve(self, capacity: int) -> None:
+        self.slab: Tokens = np.empty(capacity, dtype=np.int32)
+        table = 1 << (2 * capacity - 1).bit_length()
+        self.heads: Tokens = np.zeros((_NUM_ORDERS, table), dtype=np.int32)
+        self.links: Tokens = np.zeros((_NUM_ORDERS, capacity + 1), dtype=np.int32)
+
+
+@jit
+def match_length(text: Tokens, end: int, query: Tokens, size: int, limit: int) -> int:
+    """How many tokens before `text[end]` equal those before `query[size]`, at most `limit`."""
+    limit = min(limit, end, size)
+    length = 0
+    while length < limit and text[end - 1 - length] == query[size - 1 - length] and text[end - 1 - length] >= 0:
+        length += 1
+    return length
+
+
+@jit
+def insert_runs(text: Tokens, start: int, end: int, heads: Tokens, links: Tokens) -> None:
+    """Enter the runs that end after `text[start]` to `text[end - 1]`; entries are ends, 0 is none."""
+    table = heads.shape[1]
+    shift = np.uint64(64)
+    while table > 1:
+        table >>= 1
+        shift -= np.uint64(1)
+    mask = heads.shape[1] - 1
+    base = np.uint64(_BASE)
+    since_boundary = 0
+    hashes = np.zeros(_NUM_ORDERS, dtype=np.uint64)
+    first = max(0, start - _RUNS[0])
+    for place in range(first, end):
+        token = text[place]
+        if token < 0:
+            since_boundary = 0
+            hashes[:] = 0
+            continue
+        since_boundary += 1
+        for order in range(_NUM_ORDERS):
+            run = _RUNS[order]
+            value = hashes[order] * base + np.uint64(token + 1)
+            if since_boundary > run:
+                value -= _POWERS[order] * np.uint64(text[place - run] + 1)
+            hashes[order] = value
+            if place < start or since_boundary < run:
+                continue
+            slot = np.int64((value * base) >> shift)
+            while True:
+                entry = heads[order, slot]
+                if entry == 0 or match_length(text, entry, text, place + 1, run) == run:
+                    break
+                slot = (slot + 1) & mask
+            links[order, place + 1] = entry
+            heads[order, slot] = place + 1
+
+
+@jit
+def find_matches(
+    text: Tokens,
+    length: int,
+    heads: Tokens,
+    links: Tokens,
+    query: Tokens,
+    size: int,
+    max_links: int,
+    ends: IntArray,
+    lengths: IntArray,
+) -> int:
+    """Collect places that end as `query[:size]` does and that something follows, from the longest order down.
+
+    Args:
+        text: [capacity] the indexed text.
+        length: how much of it is in use.
+        heads: [orders, table] the latest end of each run.
+        links: [orders, capacity + 1] the end before it.
+        query: the tokens whose end is looked for; a boundary ends it.
+        size: how many of them count.
+        max_links: places looked at for each order.
+        ends: [room] receives the places, each once.
+        lengths: [room] receives the match lengths, at most `MAX_MATCH`.
+
+    Returns:
+        How many were found.
+    """
+    table = heads.shape[1]
+    shift = np.uint64(64)
+    while table > 1:
+        table >>= 1
+        shift -= np.uint64(1)
+    mask = heads.shape[1] - 1
+    base = np.uint64(_BASE)
+    usable = 0
+    while usable < min(size, MAX_MATCH) and query[size - 1 - usable] >= 0:
+        usable += 1
+    count = 0
+    for order in range(_NUM_ORDERS):
+        run = _RUNS[order]
+        if usable < run:
+            continue
+        value = np.uint64(0)
+        for place in range(size - run, size):
+            value = value * base + np.uint64(query[place] + 1)
+        slot = np.int64((value * base) >> shift)
+        while True:
+            entry = heads[order, slot]
+            if entry == 0 or match_length(text, entry, query, size, run) == run:
+                break
+            slot = (slot + 1) & mask
+        for _ in range(max_links):
+            if entry == 0 or count == len(ends):
+                break
+            if entry < length and text[entry] >= 0:
+                known = False
+                for other in range(count):
+                    if ends[other] == entry:
+                        known = True
+                        break
+                if not known:
+                    ends[count] = entry
+                    lengths[count] = match_length(text, entry, query, size, MAX_MATCH)
+                    count += 1
+            entry = links[order, entry]
+    return count

@@ -1,0 +1,403 @@
+"""Where the answer may go on: every place worth copying from, each with the features that its weight comes from.
+
+A belief is a place in a text and a reason to read on there: the cursor, a run of tokens that ends as the answer does
+(near the cursor, elsewhere in the prompt, in the output, in a made text), or a hypothesis about a divergence (inserted:
+the old text goes on where it was left; replaced: a token, an identifier, a statement or a line further; deleted: at the
+next lines). Its weight is exp of the sum of its features' parameters, a conditional logit over all beliefs and "none of
+them" (McFadden, 1974), fitted beforehand on releases of packages; see `priors.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from specedit.draft.edit_cursor import (
+    CURSOR,
+    DIVERGED_AT,
+    END,
+    FOLLOWING,
+    LENGTH,
+    MADE,
+    MADE_LENGTH,
+    OUTPUT,
+    SINCE,
+    START,
+    Texts,
+    settle,
+    token_at,
+)
+from specedit.draft.native import jit
+from specedit.draft.ngrams import Table, belief_in
+from specedit.draft.suffix_index import Tokens, find_matches, match_length
+from specedit.draft.tree import IntArray
+from specedit.draft.vocabulary import BLANK, LINE, NUM_KINDS
+
+# Groups of beliefs: what they copy from, and why.
+NEAR = 0  # the prediction, by the cursor or a matching run
+GUESS = 1  # the prediction, by a hypothesis
+WRITTEN = 2  # the output
+PROMPT = 3  # the rest of the prompt
+MADE_UP = 4  # a made text
+NUM_GROUPS = 5
+
+# What the answer is doing.
+FOLLOW = 0
+LOST = 1
+LOST_AT_LINE = 2  # the last token ended a line
+LOST_AT_INDENT = 3  # the last token is the white space at a line's start
+NUM_STATES = 4
+
+# Hypotheses; resume points of the text come last.
+STAY, SKIP_1, SKIP_2, SKIP_3, SKIP_SINCE, LINE_END, OWN_LINE, LINE_1, LINE_2, LINE_3, RESUME_1, RESUME_2 = range(12)
+NUM_GUESSES = 12
+
+MAX_BELIEFS = 64
+NUM_FEATURES = 6
+_MATCH_BUCKETS = 9
+_DISTANCE_BUCKETS = 11
+_SINCE_BUCKETS = 6
+_EVIDENCE_BUCKETS = 7
+
+# Where each feature's parameters begin.
+_NEAR_AT = 0
+_SPAN_AT = _NEAR_AT + NUM_STATES * _MATCH_BUCKETS * _DISTANCE_BUCKETS
+_GUESS_AT = _SPAN_AT + NUM_STATES * _MATCH_BUCKETS * 2
+_WRITTEN_AT = _GUESS_AT + NUM_STATES * NUM_GUESSES * _SINCE_BUCKETS
+_PROMPT_AT = _WRITTEN_AT + NUM_STATES * _MATCH_BUCKETS * 2
+_MADE_AT = _PROMPT_AT + NUM_STATES * _MATCH_BUCKETS
+_KINDS_AT = _MADE_AT + NUM_STATES * _MATCH_BUCKETS
+_EVIDENCE_AT = _KINDS_AT + NUM_GROUPS * NUM_KINDS * NUM_KINDS
+_NONE_AT = _EVIDENCE_AT + NUM_GROUPS * NUM_STATES * _EVIDENCE_BUCKETS
+_NONE_KIND_AT = _NONE_AT + NUM_STATES * _MATCH_BUCKETS * _SINCE_BUCKETS
+NUM_PARAMETERS = _NONE_KIND_AT + NUM_STATES * NUM_KINDS
+
+_WINDOW_BEHIND = 80
+_WINDOW_AHEAD = 320
+_NEAREST = 10
+_LINKS = 6
+_SURE_MATCH = 12
+
+
+@jit
+def match_bucket(length: int) -> int:
+    """0, 1, 2, 3, 4, 5 to 7, 8 to 15, 16 to 31, 32."""
+    if length <= 4:
+        return length
+    if length < 8:
+        return 5
+    if length < 16:
+        return 6
+    return 7 if length < 32 else 8
+
+
+@jit
+def _distance_bucket(distance: int) -> int:
+    if distance < 0:
+        return 10 if distance < -30 else 9
+    if distance <= 3:
+        return distance
+    if distance <= 8:
+        return 4
+    if distance <= 30:
+        return 5
+    if distance <= 100:
+        return 6
+    return 7 if distance <= 320 else 8
+
+
+@jit
+def _since_bucket(since: int) -> int:
+    if since <= 3:
+        return max(since - 1, 0)
+    if since < 8:
+        return 3
+    return 4 if since < 16 else 5
+
+
+@jit
+def answer_state(texts: Texts, state: IntArray) -> int:
+    """What the answer is doing: FOLLOW, LOST, LOST_AT_LINE or LOST_AT_INDENT."""
+    if state[FOLLOWING] == 1:
+        return FOLLOW
+    last = texts.kinds[texts.output[state[LENGTH] - 1]]
+    if last == LINE:
+        return LOST_AT_LINE
+    if last == BLANK and texts.kinds[texts.output[state[LENGTH] - 2]] == LINE:
+        return LOST_AT_INDENT
+    return LOST
+
+
+@jit
+def _add(places: IntArray, groups: IntArray, matches: IntArray, features: IntArray, count: int, place: int) -> int:
+    """The row of `place`, new or known, or -1 where there is no room."""
+    for row in range(count):
+        if places[row] == place:
+            return row
+    if count == len(places):
+        return -1
+    places[count] = place
+    groups[count] = -1
+    matches[count] = 0
+    features[count, :] = -1
+    return count
+
+
+@jit
+def gather(
+    texts: Texts,
+    state: IntArray,
+    index: tuple[Tokens, int, Tokens, Tokens],
+    written: tuple[Tokens, int, Tokens, Tokens],
+    resume: IntArray,
+    table: Table,
+    parts: int,
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    features: IntArray,
+    none: IntArray,
+) -> int:
+    """Collect the beliefs about the next token.
+
+    Args:
+        texts, state: where the answer stands.
+        index: slab, length, heads and links of the index over the ground.
+        written: the same over the output array.
+        resume: ground places, ascending, where the text half expects the answer to rejoin the prediction.
+        table: static n-grams; may be empty.
+        parts: which drafters may take part, as bits 1 (cursor), 2 (replay), 4 (lookup).
+        places: [room] receives settled places, each once.
+        groups: [room] receives what each belief copies from.
+        matches: [room] receives how many tokens before the place match the answer's end.
+        features: [room, NUM_FEATURES] receives parameter numbers, -1 for none.
+        none: [2] receives the parameter numbers of "none of them".
+
+    Returns:
+        How many beliefs there are.
+    """
+    length = state[LENGTH]
+    output = texts.output
+    last = output[length - 1]
+    doing = answer_state(texts, state)
+    since = _since_bucket(state[SINCE]) if doing != FOLLOW else 0
+    start, end = state[START], state[END]
+    count = 0
+    longest = 0
+    reference = state[DIVERGED_AT]
+
+    if doing == FOLLOW:
+        cursor = settle(texts, state, state[CURSOR])
+        if state[CURSOR] >= MADE:
+            reference = texts.stands_for[state[CURSOR] - MADE]
+        elif start <= state[CURSOR] <= end:
+            reference = state[CURSOR]
+        if cursor >= 0 and parts & 1:
+            row = _add(places, groups, matches, features, count, cursor)
+            count = max(count, row + 1)
+            if cursor >= MADE:
+                longest = match_length(texts.made, cursor - MADE, output, length, 32)
+                groups[row] = MADE_UP
+                features[row, 0] = _MADE_AT + doing * _MATCH_BUCKETS + match_bucket(longest)
+            else:
+                longest = match_length(texts.ground, cursor, output, length, 32)
+                groups[row] = NEAR
+                features[row, 0] = (
+                    _NEAR_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * _DISTANCE_BUCKETS
+                )
+                features[row, 1] = _SPAN_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * 2
+            matches[row] = longest
+    sure = doing == FOLLOW and longest >= _SURE_MATCH
+
+    # The prediction around the cursor: the nearest places and every longer match.
+    if parts & 1 and not sure:
+        nearest = 0
+        for step in range(1, _WINDOW_AHEAD + _WINDOW_BEHIND):
+            # Outward: three places ahead for each one behind, while both sides last.
+            if step <= _WINDOW_BEHIND * 4:
+                behind = step % 4 == 0
+                offset = -(step // 4) if behind else step - 1 - step // 4
+            else:
+                behind = False
+                offset = step - 1 - _WINDOW_BEHIND
+            place = reference + offset
+            if place <= start or place > end or texts.ground[place - 1] != last:
+                continue
+            match = match_length(texts.ground, place, output, length, 32)
+            if match < 2 and nearest >= _NEAREST:
+                continue
+            nearest += 1
+            count = _near(texts, state, places, groups, matches, features, count, place, match, doing, reference)
+            longest = max(longest, match)
+
+    if parts & 4 and not sure:
+        ends = np.empty(32, dtype=np.int64)
+        lengths = np.empty(32, dtype=np.int64)
+        found = find_matches(index[0], index[1], index[2], index[3], output, length, _LINKS, ends, lengths)
+        for at in range(found):
+            place, match = ends[at], lengths[at]
+            if place == end:
+                place = settle(texts, state, place)
+                if place < 0:
+                    continue
+            if start < place < end:
+                count = _near(texts, state, places, groups, matches, features, count, place, match, doing, reference)
+            else:
+                row = _add(places, groups, matches, features, count, place)
+                if row < 0:
+                    break
+                count = max(count, row + 1)
+                if groups[row] < 0:
+                    groups[row] = PROMPT
+                    matches[row] = match
+                    features[row, 0] = _PROMPT_AT + doing * _MATCH_BUCKETS + match_bucket(match)
+            longest = max(longest, match)
+        found = find_matches(written[0], written[1], written[2], written[3], output, length, _LINKS, ends, lengths)
+        latest = 0
+        for at in range(found):
+            latest = max(latest, ends[at])
+        for at in range(found):
+            row = _add(places, groups, matches, features, count, OUTPUT + ends[at])
+            if row < 0:
+                break
+            count = max(count, row + 1)
+            if groups[row] < 0:
+                groups[row] = WRITTEN
+                matches[row] = lengths[at]
+                features[row, 0] = (
+                    _WRITTEN_AT
+                    + (doing * _MATCH_BUCKETS + match_bucket(lengths[at])) * 2
+                    + (1 if ends[at] == latest else 0)
+                )
+            longest = max(longest, lengths[at])
+
+    if parts & 2 and doing != FOLLOW:
+        for place in range(state[MADE_LENGTH] - 1, 0, -1):
+            if texts.made[place - 1] != last or texts.made[place] < 0:
+                continue
+            match = match_length(texts.made, place, output, length, 32)
+            row = _add(places, groups, matches, features, count, MADE + place)
+            if row < 0:
+                break
+            count = max(count, row + 1)
+            if groups[row] < 0:
+                groups[row] = MADE_UP
+                matches[row] = match
+                features[row, 0] = _MADE_AT + doing * _MATCH_BUCKETS + match_bucket(match)
+            longest = max(longest, match)
+
+    if parts & 1 and doing != FOLLOW:
+        count = _guess(texts, state, resume, places, groups, matches, features, count, doing, since)
+
+    last_kind = texts.kinds[last]
+    for row in range(count):
+        token = token_at(texts, places[row])
+        features[row, 4] = (
+            _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + texts.kinds[token]
+        )
+        evidence = belief_in(table, output[length - 2], last, token)
+        features[row, 5] = _EVIDENCE_AT + (groups[row] * NUM_STATES + doing) * _EVIDENCE_BUCKETS + evidence
+    none[0] = _NONE_AT + (doing * _MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
+    none[1] = _NONE_KIND_AT + doing * NUM_KINDS + last_kind
+    return count
+
+
+@jit
+def _near(
+    texts: Texts,
+    state: IntArray,
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    features: IntArray,
+    count: int,
+    place: int,
+    match: int,
+    doing: int,
+    reference: int,
+) -> int:
+    distance = place - reference
+    place = settle(texts, state, place)
+    if place < 0:
+        return count
+    row = _add(places, groups, matches, features, count, place)
+    if row < 0:
+        return count
+    if features[row, 0] < 0:
+        groups[row] = NEAR
+        matches[row] = match
+        spans = 1 if doing != FOLLOW and match > state[SINCE] else 0
+        bucket = doing * _MATCH_BUCKETS + match_bucket(match)
+        features[row, 0] = _NEAR_AT + bucket * _DISTANCE_BUCKETS + _distance_bucket(distance)
+        features[row, 1] = _SPAN_AT + bucket * 2 + spans
+    return max(count, row + 1)
+
+
+@jit
+def _guess(
+    texts: Texts,
+    state: IntArray,
+    resume: IntArray,
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    features: IntArray,
+    count: int,
+    doing: int,
+    since: int,
+) -> int:
+    start, end, left = state[START], state[END], state[DIVERGED_AT]
+    for guess in range(NUM_GUESSES):
+        place = left
+        if guess <= SKIP_3:
+            place = left + guess
+        elif guess == SKIP_SINCE:
+            place = left + state[SINCE]
+        elif guess == LINE_END:
+            while place < end and texts.kinds[texts.ground[place]] != LINE:
+                place += 1
+        elif guess == OWN_LINE:
+            while place > start and texts.kinds[texts.ground[place - 1]] != LINE:
+                place -= 1
+        elif guess <= LINE_3:
+            for _ in range(guess - OWN_LINE):
+                while place < end and texts.kinds[texts.ground[place]] != LINE:
+                    place += 1
+                place += 1
+        else:
+            at = np.searchsorted(resume, left + 1) + guess - RESUME_1
+            place = resume[at] if at < len(resume) else end + 1
+        if place > end:
+            continue
+        place = settle(texts, state, place)
+        if place < 0:
+            continue
+        row = _add(places, groups, matches, features, count, place)
+        if row < 0:
+            continue
+        count = max(count, row + 1)
+        if groups[row] < 0:
+            groups[row] = GUESS
+        for column in range(2, 4):
+            if features[row, column] < 0:
+                features[row, column] = _GUESS_AT + (doing * NUM_GUESSES + guess) * _SINCE_BUCKETS + since
+                break
+    return count
+
+
+@jit
+def weigh(
+    features: IntArray, count: int, none: IntArray, parameters: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> float:
+    """Fill `weights` [count] with the beliefs' probabilities; return that of "none of them"."""
+    nothing = np.exp(parameters[none[0]] + parameters[none[1]])
+    total = nothing
+    for row in range(count):
+        score = 0.0
+        for column in range(NUM_FEATURES):
+            if features[row, column] >= 0:
+                score += parameters[features[row, column]]
+        weights[row] = np.exp(score)
+        total += weights[row]
+    weights[:count] /= total
+    return nothing / total

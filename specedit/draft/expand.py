@@ -1,0 +1,334 @@
+"""One tree of beliefs: everything that may follow, expanded best first until the budget is spent.
+
+A node carries the places that agree on the path to it. Their next tokens are its children, each as probable as the
+places that say so together; what no place accounts for goes to n-grams. The most probable node of all is added next, so
+a sure chain grows long and a doubtful point grows wide, by one rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from specedit.draft.beliefs import MAX_BELIEFS, PROMPT, WRITTEN
+from specedit.draft.edit_cursor import LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
+from specedit.draft.native import jit
+from specedit.draft.ngrams import Table, followers
+from specedit.draft.priors import class_of, run_bucket
+from specedit.draft.suffix_index import Tokens, find_matches
+from specedit.draft.tree import IntArray
+
+Floats = npt.NDArray[np.float64]
+
+# Whom a node is counted for.
+CURSOR_NODE, REPLAY_NODE, LOOKUP_NODE, NGRAM_NODE = range(4)
+
+#: Places that a node keeps.
+_KEPT = 6
+_POOL = 4096
+_TAIL = 4
+_BRANCH_ROOM = MAX_BELIEFS + 24
+#: Paths less probable than this are not drafted by n-grams.
+_LEAST = 0.0015
+#: What no place accounts for must be at least this probable before n-grams are asked.
+_LEAST_NOVEL = 0.004
+#: Share of the static table in what no place accounts for; the rest comes from the context.
+_TABLE_SHARE = 0.7
+#: Near nodes are worth more than their probability says: what they settle, the next step need not ask.
+_NEAR_DEPTH = 8
+_NEAR_BONUS = 1.3
+
+
+@jit
+def expand(
+    texts: Texts,
+    state: IntArray,
+    index: tuple[Tokens, int, Tokens, Tokens],
+    written: tuple[Tokens, int, Tokens, Tokens],
+    table: Table,
+    survival: Floats,
+    barred: npt.NDArray[np.bool_],
+    parts: int,
+    doing: int,
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    weights: Floats,
+    count: int,
+    token_ids: IntArray,
+    parents: IntArray,
+    log_probs: Floats,
+    origins: IntArray,
+) -> int:
+    """Expand the beliefs into a tree.
+
+    Args:
+        texts, state, index, written, table, parts: as for `beliefs.gather`.
+        survival: [classes, runs] of `Priors`.
+        barred: [vocabulary] tokens that are never drafted.
+        doing: the answer's state.
+        places, groups, matches, weights: [count] the beliefs and their probabilities.
+        count: how many there are.
+        token_ids, parents, log_probs, origins: [budget] receive the nodes, best first.
+
+    Returns:
+        How many nodes the tree has.
+    """
+    budget = len(token_ids)
+    # Children that may become nodes.
+    pool_token = np.empty(_POOL, dtype=np.int64)
+    pool_parent = np.empty(_POOL, dtype=np.int64)
+    pool_depth = np.empty(_POOL, dtype=np.int64)
+    pool_prob = np.empty(_POOL)  # given the parent
+    pool_path = np.empty(_POOL)
+    pool_origin = np.empty(_POOL, dtype=np.int64)
+    pool_kept = np.empty(_POOL, dtype=np.int64)
+    pool_place = np.empty((_POOL, _KEPT), dtype=np.int64)
+    pool_class = np.empty((_POOL, _KEPT), dtype=np.int64)
+    pool_run = np.empty((_POOL, _KEPT), dtype=np.int64)
+    pool_weight = np.empty((_POOL, _KEPT))
+    pooled = 0
+    heap = np.empty(_POOL, dtype=np.int64)
+    heap_key = np.empty(_POOL)
+    heaped = 0
+    node_pool = np.empty(budget, dtype=np.int64)
+    # The places that speak at the node being expanded.
+    place_at = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    class_at = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    run_at = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    weight_at = np.empty(_BRANCH_ROOM)
+    token_of = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    child_of = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    tail = np.empty(_TAIL, dtype=np.int32)
+    ends = np.empty(8, dtype=np.int64)
+    lengths = np.empty(8, dtype=np.int64)
+    next_ids = np.empty(24, dtype=np.int32)
+    next_probs = np.empty(24)
+
+    size = 0
+    node = -1
+    while True:
+        # 1. What speaks at this node.
+        spoken = 0
+        mass = 0.0
+        if node < 0:
+            path, depth = 1.0, 0
+            for row in range(count):
+                place, weight = places[row], weights[row]
+                group_class = class_of(groups[row], doing, matches[row])
+                made = site_at(texts, state, place) if parts & 2 else -1
+                if made >= 0:
+                    other = settle(texts, state, MADE + made)
+                    trust = texts.trust[place - state[START]]
+                    if other >= 0 and spoken < _BRANCH_ROOM:
+                        place_at[spoken], class_at[spoken], run_at[spoken] = other, group_class, 0
+                        weight_at[spoken] = weight * trust
+                        spoken += 1
+                        weight *= 1.0 - trust
+                if spoken < _BRANCH_ROOM:
+                    place_at[spoken], class_at[spoken], run_at[spoken] = place, group_class, 0
+                    weight_at[spoken] = weight
+                    spoken += 1
+                mass += weights[row]
+        else:
+            at = node_pool[node]
+            path, depth = pool_path[at], pool_depth[at]
+            for row in range(pool_kept[at]):
+                place = settle(texts, state, pool_place[at, row])
+                if place < 0:
+                    continue
+                weight = pool_weight[at, row] * survival[pool_class[at, row], run_bucket(pool_run[at, row])]
+                mass += weight
+                made = site_at(texts, state, place) if parts & 2 else -1
+                if made >= 0 and spoken < _BRANCH_ROOM:
+                    other = settle(texts, state, MADE + made)
+                    trust = texts.trust[place - state[START]]
+                    if other >= 0:
+                        place_at[spoken], class_at[spoken] = other, pool_class[at, row]
+                        run_at[spoken] = pool_run[at, row]
+                        weight_at[spoken] = weight * trust
+                        spoken += 1
+                        weight *= 1.0 - trust
+                if spoken < _BRANCH_ROOM:
+                    place_at[spoken], class_at[spoken] = place, pool_class[at, row]
+                    run_at[spoken], weight_at[spoken] = pool_run[at, row], weight
+                    spoken += 1
+        copied = spoken
+        novel = max(0.0, 1.0 - mass)
+
+        # 2. What the context's n-grams add to it.
+        listed = 0
+        if parts & 8 and novel * path >= _LEAST_NOVEL:
+            walker, filled = node, _TAIL
+            while walker >= 0 and filled > 0:
+                filled -= 1
+                tail[filled] = token_ids[walker]
+                walker = parents[walker]
+            back = state[LENGTH] - 1
+            while filled > 0:
+                filled -= 1
+                tail[filled] = texts.output[back]
+                back -= 1
+            if node >= 0:
+                share = novel * (1.0 - _TABLE_SHARE)
+                total = 0.0
+                first = spoken
+                for source in range(2):
+                    if source == 0:
+                        found = find_matches(
+                            written[0], written[1], written[2], written[3], tail, _TAIL, 3, ends[:4], lengths
+                        )
+                    else:
+                        found = find_matches(index[0], index[1], index[2], index[3], tail, _TAIL, 3, ends[:6], lengths)
+                    for row in range(found):
+                        if spoken == _BRANCH_ROOM or lengths[row] < 2:
+                            continue
+                        place = settle(texts, state, ends[row] + (OUTPUT if source == 0 else 0))
+                        if place < 0:
+                            continue
+                        place_at[spoken] = place
+                        class_at[spoken] = class_of(WRITTEN if source == 0 else PROMPT, doing, lengths[row])
+                        run_at[spoken] = 0
+                        weight_at[spoken] = lengths[row] * 1.0
+                        total += weight_at[spoken]
+                        spoken += 1
+                for row in range(first, spoken):
+                    weight_at[row] *= share / max(total, 4.0)
+            listed = followers(
+                table, tail[_TAIL - 2], tail[_TAIL - 1], _LEAST / (novel * path * _TABLE_SHARE), next_ids, next_probs
+            )
+
+        # 3. Children: one for each token.
+        first_child = pooled
+        for row in range(spoken):
+            token = token_at(texts, place_at[row])
+            token_of[row] = token
+            child_of[row] = -1
+            if barred[token] or weight_at[row] <= 0.0:
+                continue
+            for child in range(first_child, pooled):
+                if pool_token[child] == token:
+                    child_of[row] = child
+                    break
+            if child_of[row] < 0 and pooled < _POOL:
+                child_of[row] = pooled
+                pool_token[pooled] = token
+                pool_prob[pooled] = 0.0
+                pool_kept[pooled] = 0
+                pool_origin[pooled] = NGRAM_NODE
+                pooled += 1
+        for child in range(first_child, pooled):
+            best = 0.0
+            for row in range(spoken):
+                if child_of[row] != child:
+                    continue
+                pool_prob[child] += weight_at[row]
+                if weight_at[row] > best:
+                    best = weight_at[row]
+                    if row >= copied:
+                        pool_origin[child] = NGRAM_NODE
+                    elif place_at[row] >= MADE:
+                        pool_origin[child] = REPLAY_NODE
+                    elif class_at[row] < 18 or class_at[row] >= 45:
+                        pool_origin[child] = CURSOR_NODE
+                    else:
+                        pool_origin[child] = LOOKUP_NODE
+                # Keep the heaviest places, distinct ones.
+                known = -1
+                kept = pool_kept[child]
+                lightest = 0
+                for slot in range(kept):
+                    if pool_place[child, slot] == place_at[row] + 1:
+                        known = slot
+                    if pool_weight[child, slot] < pool_weight[child, lightest]:
+                        lightest = slot
+                if known >= 0:
+                    pool_weight[child, known] += weight_at[row]
+                    continue
+                if kept < _KEPT:
+                    slot = kept
+                    pool_kept[child] += 1
+                elif pool_weight[child, lightest] < weight_at[row]:
+                    slot = lightest
+                else:
+                    continue
+                pool_place[child, slot] = place_at[row] + 1
+                pool_class[child, slot] = class_at[row]
+                pool_run[child, slot] = run_at[row] + 1
+                pool_weight[child, slot] = weight_at[row]
+        for row in range(listed):
+            token = next_ids[row]
+            if barred[token]:
+                continue
+            known = -1
+            for child in range(first_child, pooled):
+                if pool_token[child] == token:
+                    known = child
+                    break
+            prob = novel * _TABLE_SHARE * next_probs[row]
+            if known >= 0:
+                pool_prob[known] += prob
+            elif pooled < _POOL:
+                pool_token[pooled] = token
+                pool_prob[pooled] = prob
+                pool_kept[pooled] = 0
+                pool_origin[pooled] = NGRAM_NODE
+                pooled += 1
+        for child in range(first_child, pooled):
+            prob = min(pool_prob[child], 1.0)
+            pool_prob[child] = prob
+            pool_parent[child] = node
+            pool_depth[child] = depth + 1
+            pool_path[child] = path * prob
+            for slot in range(pool_kept[child]):
+                pool_weight[child, slot] /= prob
+            if heaped < _POOL:
+                key = pool_path[child] * (_NEAR_BONUS if depth < _NEAR_DEPTH else 1.0)
+                heaped = _push(heap, heap_key, heaped, child, key)
+
+        # 4. The best child of all becomes the next node.
+        if size == budget or heaped == 0:
+            return size
+        best_child, heaped = _pop(heap, heap_key, heaped)
+        token_ids[size] = pool_token[best_child]
+        parents[size] = pool_parent[best_child]
+        log_probs[size] = np.log(pool_prob[best_child])
+        origins[size] = pool_origin[best_child]
+        node_pool[size] = best_child
+        node = size
+        size += 1
+        if size == budget:
+            return size
+
+
+@jit
+def _push(heap: IntArray, keys: Floats, size: int, item: int, key: float) -> int:
+    at = size
+    while at > 0:
+        parent = (at - 1) >> 1
+        if keys[parent] >= key:
+            break
+        heap[at], keys[at] = heap[parent], keys[parent]
+        at = parent
+    heap[at], keys[at] = item, key
+    return size + 1
+
+
+@jit
+def _pop(heap: IntArray, keys: Floats, size: int) -> tuple[int, int]:
+    top = heap[0]
+    size -= 1
+    item, key = heap[size], keys[size]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= key:
+            break
+        heap[at], keys[at] = heap[child], keys[child]
+        at = child
+    heap[at], keys[at] = item, key
+    return top, size

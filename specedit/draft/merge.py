@@ -1,0 +1,221 @@
+"""EditDrafter: cursor, repeated changes, lookup and n-grams merged into one draft tree under one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from specedit.draft import edit_cursor as cursor
+from specedit.draft.base import NO_HINTS
+from specedit.draft.beliefs import MAX_BELIEFS, NUM_FEATURES, NUM_GROUPS, answer_state, gather, weigh
+from specedit.draft.edit_cursor import STATE_SIZE, Texts
+from specedit.draft.expand import expand
+from specedit.draft.ngrams import Table, empty_table
+from specedit.draft.priors import Priors, load_priors
+from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
+from specedit.draft.tree import DraftTree, IntArray
+from specedit.draft.vocabulary import Vocabulary
+from specedit.engine.api import Hints
+
+Part = Literal["cursor", "replay", "lookup", "ngram"]
+PARTS: tuple[Part, ...] = ("cursor", "replay", "lookup", "ngram")
+
+#: Tokens of the prompt's end that count as the answer's past.
+_PAST = 32
+_ROOM = 1024
+
+
+class Beliefs(NamedTuple):
+    """The beliefs about the next token: see `beliefs.gather`."""
+
+    places: IntArray  # [MAX_BELIEFS]
+    groups: IntArray  # [MAX_BELIEFS]
+    matches: IntArray  # [MAX_BELIEFS]
+    features: IntArray  # [MAX_BELIEFS, NUM_FEATURES]
+    none: IntArray  # [2]
+
+
+class EditDrafter:
+    """Drafts an answer that edits its prediction.
+
+    Attributes:
+        name: under which its trees are counted where they do not name their parts.
+        memory_bytes: what index and texts of the answer under way take.
+        texts, state: where the answer stands; see `edit_cursor`.
+        beliefs: what `gather` found last.
+    """
+
+    name = "edit"
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        parts: Collection[str] = PARTS,
+        table: Table | None = None,
+        priors: Priors | None = None,
+    ) -> None:
+        """Make a drafter for one answer at a time.
+
+        Args:
+            vocabulary: the target's.
+            parts: which drafters take part.
+            table: static n-grams; None for none.
+            priors: what is believed beforehand; None takes the shipped ones.
+        """
+        self._vocabulary = vocabulary
+        self._parts = sum(1 << bit for bit, part in enumerate(PARTS) if part in parts)
+        self._table = table if table is not None else empty_table()
+        self._priors = priors or load_priors("plain" if table is None else "table")
+        self._events = np.empty((cursor.EVENT_ROOM, 3), dtype=np.int64)
+        self.beliefs = Beliefs(
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty((MAX_BELIEFS, NUM_FEATURES), dtype=np.int64),
+            np.empty(2, dtype=np.int64),
+        )
+        self._weights = np.empty(MAX_BELIEFS)
+        self.begin([], [])
+
+    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
+        """Index prompt and prediction and put the cursor at the prediction's start."""
+        prompt = np.asarray(prompt_ids, dtype=np.int32)
+        prediction = np.asarray(prediction_ids, dtype=np.int32)
+        ground = np.concatenate((prompt, [BOUNDARY], prediction, [BOUNDARY])).astype(np.int32)
+        start, end = len(prompt) + 1, len(ground) - 1
+        self.state = np.zeros(STATE_SIZE, dtype=np.int64)
+        self.state[cursor.START], self.state[cursor.END] = start, end
+        self.state[cursor.CURSOR], self.state[cursor.FOLLOWING] = start, 1
+        self.state[cursor.DIVERGED_AT] = start
+        self.state[cursor.AFTER] = cursor.NOWHERE
+        # The prompt shows the prediction once more: reading on there would say the same a second time.
+        searched = ground.copy()
+        shown = _where_shown(prompt, prediction)
+        if shown is not None:
+            searched[shown[0] : shown[1]] = BOUNDARY
+            if shown[2]:
+                self.state[cursor.AFTER] = shown[1]
+        self._index = SuffixIndex(len(ground))
+        self._index.extend(searched)
+        past = prompt[-_PAST:]
+        self._written = SuffixIndex(_ROOM)
+        self._written.extend(past)
+        self.state[cursor.LENGTH] = self.state[cursor.ANSWER] = len(past)
+        output = np.full(_ROOM, BOUNDARY, dtype=np.int32)
+        output[: len(past)] = past
+        self._resume = np.zeros(0, dtype=np.int64)
+        self.texts = Texts(
+            ground=ground,
+            output=output,
+            made=np.full(_ROOM, BOUNDARY, dtype=np.int32),
+            stands_for=np.zeros(_ROOM, dtype=np.int32),
+            sites=np.full(len(prediction) + 1, -1, dtype=np.int32),
+            trust=np.zeros(len(prediction) + 1, dtype=np.float32),
+            kinds=self._vocabulary.kinds,
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the texts and indexes of the answer under way."""
+        arrays = (array for array in self.texts if array is not self._vocabulary.kinds)
+        return self._index.memory_bytes + self._written.memory_bytes + sum(array.nbytes for array in arrays)
+
+    def commit(self, token_ids: Sequence[int]) -> None:
+        """Follow the tokens that the target emitted."""
+        tokens = np.asarray(token_ids, dtype=np.int32)
+        if self.state[cursor.LENGTH] + len(tokens) > len(self.texts.output):
+            self.texts = self.texts._replace(output=_grown(self.texts.output, len(tokens)))
+        self._written.extend(tokens)
+        cursor.follow(self.texts, self.state, self._events, tokens)
+
+    def propose(self, budget: int) -> DraftTree:
+        """The most probable continuations, merged into one tree of at most `budget` nodes."""
+        if budget <= 0 or self.state[cursor.LENGTH] < 2:
+            return DraftTree.chain([])
+        texts, state = self.texts, self.state
+        count = self.gather()
+        beliefs = self.beliefs
+        weigh(beliefs.features, count, beliefs.none, self._priors.parameters, self._weights)
+        token_ids = np.empty(budget, dtype=np.int64)
+        parents = np.empty(budget, dtype=np.int64)
+        log_probs = np.empty(budget, dtype=np.float64)
+        origins = np.empty(budget, dtype=np.int64)
+        size = expand(
+            texts,
+            state,
+            self._pack(self._index),
+            self._pack(self._written),
+            self._table,
+            self._priors.survival,
+            self._vocabulary.barred,
+            self._parts,
+            answer_state(texts, state),
+            beliefs.places,
+            beliefs.groups,
+            beliefs.matches,
+            self._weights,
+            count,
+            token_ids,
+            parents,
+            log_probs,
+            origins,
+        )
+        names = tuple(map(PARTS.__getitem__, origins[:size].tolist()))
+        return DraftTree(token_ids[:size], parents[:size], log_probs[:size], names)
+
+    def gather(self) -> int:
+        """Collect the beliefs about the next token; return how many there are."""
+        return gather(
+            self.texts,
+            self.state,
+            self._pack(self._index),
+            self._pack(self._written),
+            self._resume,
+            self._table,
+            self._parts,
+            *self.beliefs,
+        )
+
+    @staticmethod
+    def _pack(index: SuffixIndex) -> tuple[Tokens, int, Tokens, Tokens]:
+        return index.slab, len(index), index.heads, index.links
+
+
+def _grown(array: Tokens, more: int) -> Tokens:
+    grown = np.full(max(2 * len(array), len(array) + more), BOUNDARY, dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def _where_shown(prompt: Tokens, prediction: Tokens) -> tuple[int, int, bool] | None:
+    """Where the prompt shows the prediction: from, to, and whether up to its end; None where it does not."""
+    size = len(prediction)
+    if size < 4 or len(prompt) < size // 2:
+        return None
+    for anchor in (size // 2, size // 4, 3 * size // 4):
+        probe = prediction[anchor : anchor + 12]
+        found = np.flatnonzero(prompt[: len(prompt) - len(probe) + 1] == probe[0])
+        for place in found.tolist():
+            if not (prompt[place : place + len(probe)] == probe).all():
+                continue
+            first = _agreeing(prompt[:place][::-1], prediction[:anchor][::-1])
+            last = _agreeing(prompt[place:], prediction[anchor:])
+            if first + last >= size // 2:
+                return place - first, place + last, anchor + last >= size - 1
+    return None
+
+
+def _agreeing(left: Tokens, right: Tokens) -> int:
+    """How many tokens two texts have in common at their start."""
+    size = min(len(left), len(right))
+    differing = np.flatnonzero(left[:size] != right[:size])
+    return int(differing[0]) if len(differing) else size
+
+
+def groups_of(beliefs: Beliefs, count: int) -> npt.NDArray[np.int64]:
+    """[NUM_GROUPS] how many beliefs of each group there are."""
+    return np.bincount(beliefs.groups[:count], minlength=NUM_GROUPS)
