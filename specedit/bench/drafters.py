@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Self
 
 from transformers import AutoConfig
@@ -11,7 +12,9 @@ from transformers import AutoConfig
 from specedit.bench.baselines import EarliestNgram, LatestNgram, SuffixTree
 from specedit.draft.base import Drafter
 from specedit.draft.prompt_lookup import PromptLookup
+from specedit.draft.vocabulary import Vocabulary
 from specedit.engine.tokens import Tokenizer
+from specedit.errors import UsageError
 from specedit.models.registry import resolve
 
 
@@ -21,6 +24,11 @@ class LoadedTokenizer:
 
     tokenizer: Tokenizer
     vocab_size: int
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What our own drafters know of the tokens."""
+        return Vocabulary.of(self.tokenizer, self.vocab_size, self.tokenizer.special_ids)
 
     @classmethod
     def load(cls, model: str) -> Self:
@@ -34,9 +42,13 @@ class LoadedTokenizer:
         return cls(Tokenizer.load(found.path, found.entry.fim), int(config.get_text_config().vocab_size))
 
 
-Maker = Callable[[LoadedTokenizer], Drafter]
+def _edit(loaded: LoadedTokenizer, parts: Sequence[str] | None = None) -> Drafter:
+    from specedit.draft.merge import PARTS, EditDrafter
 
-MAKERS: dict[str, Maker] = {
+    return EditDrafter(loaded.vocabulary, parts=parts or PARTS)
+
+
+_MAKERS: dict[str, Callable[[LoadedTokenizer], Drafter]] = {
     "lookup": lambda loaded: PromptLookup(loaded.vocab_size, loaded.tokenizer.special_ids),
     "transformers": lambda _: EarliestNgram("transformers", (2, 1), 10),
     "ngram-k5": lambda _: EarliestNgram("ngram-k5", (5, 4, 3, 2), 5),
@@ -44,3 +56,20 @@ MAKERS: dict[str, Maker] = {
     "ngram-12-48": lambda _: LatestNgram("ngram-12-48", 12, 48),
     "suffix-tree": lambda _: SuffixTree("suffix-tree"),
 }
+
+
+def makers(loaded: LoadedTokenizer, names: Iterable[str] | None = None) -> Mapping[str, Callable[[], Drafter]]:
+    """By name, in the order asked for, how to make each drafter; None asks for all.
+
+    Raises:
+        UsageError: no drafter has that name.
+    """
+    chosen = list(_MAKERS) if names is None else [name.strip() for name in names]
+    if unknown := [name for name in chosen if name not in _MAKERS]:
+        raise UsageError(f"no drafter is called {unknown[0]!r}. There are: {', '.join(_MAKERS)}")
+    return {name: partial(_MAKERS[name], loaded) for name in chosen}
+
+
+def part_makers(loaded: LoadedTokenizer) -> Mapping[str, Callable[[], Drafter]]:
+    """How to make the parts of our own drafter that have a cost of their own, and the whole, named `tree`."""
+    return {part: partial(_edit, loaded, (part,)) for part in ("lookup", "cursor")} | {"tree": partial(_edit, loaded)}

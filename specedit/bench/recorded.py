@@ -18,7 +18,10 @@ from specedit.engine.api import Hints
 from specedit.engine.tokens import Tokenizer
 from specedit.errors import UsageError
 
-_LONGEST_TOKENS = {"short": 512, "middle": 2048}
+#: The size classes that files name, and those of answers up to 512 tokens, up to 2048 and over.
+SIZES = ("small", "medium", "large", "short", "middle", "long")
+
+_SHORT_TOKENS, _MIDDLE_TOKENS = 512, 2048
 
 
 class RecordedEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +33,7 @@ class RecordedEdit(msgspec.Struct, frozen=True, kw_only=True):
         id: what the edit is called in messages.
         path: the file's name or path; its ending says the language.
         instruction: what was asked for.
-        size: the class that the edit is counted in.
+        size: the class that the edit is counted in; without it the answer's length decides.
     """
 
     before: str
@@ -124,4 +127,6 @@ def _decoded(file: Path, lines: Iterable[bytes]) -> Iterable[RecordedEdit]:
 
 
 def _length_class(tokens: int) -> str:
-    return next((name for name, longest in _LONGEST_TOKENS.items() if tokens <= longest), "long")
+    if tokens <= _SHORT_TOKENS:
+        return "short"
+    return "middle" if tokens <= _MIDDLE_TOKENS else "long"

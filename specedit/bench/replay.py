@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 
 from specedit.bench.oracle import COPY_TOKENS, copied_tokens
-from specedit.bench.recorded import TokenizedEdit
+from specedit.bench.recorded import SIZES, TokenizedEdit
 from specedit.draft.base import Drafter
 from specedit.errors import EngineError
 
@@ -131,11 +132,15 @@ def measure(
         for name, copy_tokens in oracles.items()
     ]
     for name, make in makers.items():
-        _warmed_up(name, make, edits[0], vocab_size, budget)
-        drafter, cost = make(), DraftCost()
-        replayed = []
+        with _failing_as(name, edits[0]):
+            # What is compiled at a first call is not timed.
+            replay(make(), edits[0], vocab_size=vocab_size, budget=budget)
+            drafter = make()
+        cost, replayed = DraftCost(), []
         for edit in edits:
-            replayed.append(_replayed(edit, _replay_named(name, drafter, edit, vocab_size, budget, cost)))
+            with _failing_as(name, edit):
+                nodes = replay(drafter, edit, vocab_size=vocab_size, budget=budget, cost=cost)
+            replayed.append(_replayed(edit, nodes))
             on_edit(name)
         results.append(DrafterReplay(name, replayed, cost))
     return results
@@ -203,15 +208,13 @@ def figures(replayed: Iterable[Replayed], oracle: Iterable[Replayed]) -> Figures
 
 
 def by_size(result: DrafterReplay, oracle: DrafterReplay) -> dict[str, Figures]:
-    """The figures of each size class; the class with the fewest answer tokens an edit comes first."""
-    tokens: dict[str, list[int]] = {}
-    for one in result.replayed:
-        tokens.setdefault(one.size, []).append(one.tokens)
+    """The figures of each size class, the smallest first."""
+    sizes = {one.size for one in result.replayed}
     return {
         size: figures(
             (one for one in result.replayed if one.size == size), (one for one in oracle.replayed if one.size == size)
         )
-        for size in sorted(tokens, key=lambda size: (sum(tokens[size]) / len(tokens[size]), size))
+        for size in sorted(sizes, key=lambda size: (SIZES.index(size) if size in SIZES else len(SIZES), size))
     }
 
 
@@ -223,21 +226,15 @@ def _replayed(edit: TokenizedEdit, nodes: list[int]) -> Replayed:
     return Replayed(edit.size, edit.edited_share, len(edit.answer_ids), nodes)
 
 
-def _replay_named(
-    name: str, drafter: Drafter, edit: TokenizedEdit, vocab_size: int, budget: int, cost: DraftCost | None = None
-) -> list[int]:
+@contextmanager
+def _failing_as(name: str, edit: TokenizedEdit) -> Iterator[None]:
     try:
-        return replay(drafter, edit, vocab_size=vocab_size, budget=budget, cost=cost)
+        yield
     except Exception as error:
         raise EngineError(
             f"the drafter {name} failed on the edit {edit.name}: {type(error).__name__}: {error}. "
             "Leave it out with --drafters, and please report this"
         ) from error
-
-
-def _warmed_up(name: str, make: Callable[[], Drafter], edit: TokenizedEdit, vocab_size: int, budget: int) -> None:
-    """Let what is compiled at the first call be compiled before anything is timed."""
-    _replay_named(name, make(), edit, vocab_size, budget)
 
 
 def _ratio(part: float, whole: float) -> float:

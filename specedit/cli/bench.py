@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from specedit.cli.bench_sets import sets
 from specedit.cli.exits import ended_by_errors
+from specedit.cli.figures import as_json, this_command
+from specedit.cli.replay import draft, replay
 
 if TYPE_CHECKING:
     from specedit.bench.quality import Outcome
@@ -23,15 +24,19 @@ _CANITEDIT_CASES = 30
 def command() -> None:
     """Measure what drafting gains, and whether edits are made.
 
-    Both benchmarks run programs that the model wrote, each in a process of its own with limits on time and memory, but
-    not shut off from the network or your files. So they start only with --run-model-code.
+    `wallclock` and `edits` run programs that the model wrote, each in a process of its own with limits on time and
+    memory, but not shut off from the network or your files. So they start only with --run-model-code. `replay` and
+    `draft` run neither programs nor a model.
     """
 
+
+command.add_command(replay)
+command.add_command(draft)
+command.add_command(sets)
 
 _run_model_code = click.option(
     "--run-model-code", is_flag=True, help="Confirm that programs written by the model may run here."
 )
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
 @command.command()
@@ -49,7 +54,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON inst
     "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Runs; seconds are their median."
 )
 @_run_model_code
-@_as_json
+@as_json
 def wallclock(models: tuple[str, ...], only: tuple[str, ...], repeat: int, run_model_code: bool, as_json: bool) -> None:
     """Compare specedit with plain decoding and with transformers' prompt lookup, in the same run.
 
@@ -65,7 +70,7 @@ def wallclock(models: tuple[str, ...], only: tuple[str, ...], repeat: int, run_m
     chosen = [case for case in cases if not only or case.name in only]
     with ended_by_errors("interrupted."):
         runs = [run for model in models for run in clock.measure(model, chosen, repeat=repeat, progress=_say)]
-        click.echo(clock.to_json(runs) if as_json else f"{_this_command()}\n\n{clock.markdown(runs)}")
+        click.echo(clock.to_json(runs) if as_json else f"{this_command()}\n\n{clock.markdown(runs)}")
 
 
 @command.command()
@@ -88,7 +93,7 @@ def wallclock(models: tuple[str, ...], only: tuple[str, ...], repeat: int, run_m
     help="Keep each outcome here; the same command then goes on from there.",
 )
 @_run_model_code
-@_as_json
+@as_json
 def edits(
     own: bool,
     humanevalfix: Path | None,
@@ -136,7 +141,7 @@ def edits(
         if as_json:
             click.echo(quality.to_json(found_summaries, outcomes))
         else:
-            click.echo(f"{_this_command()}\n\n{quality.markdown(found_summaries)}")
+            click.echo(f"{this_command()}\n\n{quality.markdown(found_summaries)}")
 
 
 def _confirm(run_model_code: bool) -> None:
@@ -145,11 +150,6 @@ def _confirm(run_model_code: bool) -> None:
             "This runs programs that the model writes. They get little time and memory and a directory of their own, "
             "but could reach your files and network. If you agree, or in a container, add --run-model-code."
         )
-
-
-def _this_command() -> str:
-    """The command line that is running, to stand above its figures."""
-    return f"`{shlex.join(['specedit', *sys.argv[1:]])}`"
 
 
 def _say(line: str) -> None:
