@@ -11,6 +11,7 @@ import torch
 from specedit.draft.tree import DraftTree
 from specedit.engine import loop, reference
 from specedit.engine.api import CancelToken, Sampling
+from specedit.engine.budget import FixedBudget
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.sampling import Sampler
 from specedit.engine.stats import DecodeStats
@@ -157,7 +158,7 @@ class IdsAsText:
 def run_loop(
     target, prompt, drafter, *, budget, max_new_tokens, eos_ids=(), sampling=None, seed=0, cache=None, cancel=None
 ):
-    """Tokens, text, finish reason, cache and counters of one drafted answer."""
+    """Tokens, finish reason, cache and counters of one drafted answer; `budget` in nodes, or one of its own kind."""
     cache = cache if cache is not None else target.new_cache()
     stats = DecodeStats()
     emissions = loop.decode(
@@ -167,7 +168,7 @@ def run_loop(
         drafter=drafter,
         sampler=Sampler(sampling or Sampling(), seed, prompt),
         stop_rule=StopRule(IdsAsText(), eos_ids=eos_ids, max_new_tokens=max_new_tokens),
-        budget=budget,
+        budget=FixedBudget(budget) if isinstance(budget, int) else budget,
         cancel=cancel or CancelToken(),
         stats=stats,
     )

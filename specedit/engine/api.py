@@ -112,6 +112,7 @@ class GenerateRequest:
         max_new_tokens: the most tokens to generate; None lets the engine take 1.5 x the prediction's tokens + 256.
         priority: which queue the request waits in where an engine serves several.
         cancel: set it to end generation early.
+        trace: give each chunk the step that made it, so that the drafting can be looked at.
     """
 
     messages: tuple[Message, ...] = ()
@@ -124,11 +125,12 @@ class GenerateRequest:
     max_new_tokens: int | None = None
     priority: Priority = "rewrite"
     cancel: CancelToken = field(default_factory=CancelToken)
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterUsage:
-    """What one drafter contributed: tokens it drafted and how many of them the target accepted."""
+    """What one drafter, or one depth, contributed: tokens drafted and how many of them the target accepted."""
 
     drafted: int = 0
     accepted: int = 0
@@ -145,8 +147,12 @@ class Usage:
         forwards: target forwards of the decode steps; the prefill is not counted.
         prefill_forwards: target forwards that only read the prompt.
         drafters: what each drafter contributed, by name.
+        depths: the same by how many tokens ahead the draft stood: "1", "2-3", "4-7", "8-15", "16-31", "32+".
+        largest_draft: the most tokens drafted in one step.
         prefill_seconds: wall clock until the prompt stood in the cache.
         decode_seconds: wall clock of the decode steps.
+        draft_seconds: the part of it that went into drafting.
+        forward_seconds: the part of it that went into forwards.
     """
 
     prompt_tokens: int = 0
@@ -155,8 +161,12 @@ class Usage:
     forwards: int = 0
     prefill_forwards: int = 0
     drafters: Mapping[str, DrafterUsage] = field(default_factory=dict)
+    depths: Mapping[str, DrafterUsage] = field(default_factory=dict)
+    largest_draft: int = 0
     prefill_seconds: float = 0.0
     decode_seconds: float = 0.0
+    draft_seconds: float = 0.0
+    forward_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -180,12 +190,55 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftedToken:
+    """A node of a draft tree, as text.
+
+    Attributes:
+        text: what the token stands for; an unfinished character shows as U+FFFD.
+        parent: the node before it in the step's list, -1 for the first token after what stands.
+        origin: the name of the drafter.
+        probability: the drafter's belief that the token and all before it are right.
+    """
+
+    text: str
+    parent: int
+    origin: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One decode step: what was drafted, what the target made of it, and what that took.
+
+    Attributes:
+        drafted: the verified nodes, parents first.
+        accepted: those that were accepted, a path from the root.
+        emitted: the tokens that the step gave, the accepted ones first, as text.
+        proposed: nodes that were proposed; those that were not worth verifying are not in `drafted`.
+        draft_seconds: wall clock of drafting.
+        forward_seconds: wall clock of the forward.
+    """
+
+    drafted: tuple[DraftedToken, ...] = ()
+    accepted: tuple[int, ...] = ()
+    emitted: tuple[str, ...] = ()
+    proposed: int = 0
+    draft_seconds: float = 0.0
+    forward_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TextChunk:
-    """A piece of the answer. `finish_reason` is set on the last chunk only; `usage` is the total so far."""
+    """A piece of the answer.
+
+    `finish_reason` is set on the last chunk only; `usage` is the total so far; `step` is what made the piece, where the
+    request asked for a trace.
+    """
 
     text: str
     usage: Usage
     finish_reason: FinishReason | None = None
+    step: TraceStep | None = None
 
 
 class Engine(Protocol):

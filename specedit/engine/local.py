@@ -12,17 +12,21 @@ from specedit.draft.base import Drafter
 from specedit.draft.prompt_lookup import PromptLookup
 from specedit.engine import loop, reference
 from specedit.engine.api import FimMarkers, GenerateRequest, TextChunk
+from specedit.engine.budget import Budget, DraftBudget, FixedBudget
+from specedit.engine.costs import CostTable, ForwardCosts, measured_once
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.sampling import Sampler, check_sampling
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.target import DtypeName, Target
 from specedit.engine.tokens import Tokenizer
+from specedit.engine.trace import Tracer
 from specedit.errors import ContextOverflowError, EngineError, UsageError
 
-#: Nodes verified in one step: on a CPU a forward over more rows costs more than the longer draft saves.
-_DEFAULT_BUDGET = {"cpu": 32}
-_DEFAULT_BUDGET_GPU = 128
+#: The most nodes verified in one step. How many pay is another question, which only measured costs can answer: without
+#: them a CPU gets fewer, as there a forward over many rows soon takes longer than the longer draft saves.
+_DEFAULT_BUDGET = 128
+_DEFAULT_BUDGET_CPU_UNMEASURED = 32
 
 _Decode = Callable[["_Job"], Iterator[Emission]]
 
@@ -44,6 +48,7 @@ class LocalEngine:
         *,
         model_name: str = "model",
         draft_budget: int | None = None,
+        costs: CostTable | None = None,
         stop_tokens: Collection[str] = (),
     ) -> None:
         """Make an engine.
@@ -52,16 +57,16 @@ class LocalEngine:
             target: the model whose output is reproduced.
             tokenizer: of the same model.
             model_name: what the model is called in reports.
-            draft_budget: the most nodes verified in one step; 0 drafts nothing; None chooses for the device.
+            draft_budget: the most nodes verified in one step; 0 drafts nothing; None chooses.
+            costs: what forwards of the target cost; with it each step verifies as many nodes as pay, without it as many
+                as the budget allows.
             stop_tokens: tokens that end an answer besides those that the model's own files name.
         """
         self.model_name = model_name
         self.warnings: list[str] = []
         self._target = target
         self._tokenizer = tokenizer
-        self._budget = _DEFAULT_BUDGET.get(target.device.type, _DEFAULT_BUDGET_GPU)
-        if draft_budget is not None:
-            self._budget = draft_budget
+        self._budget = _budget(target, draft_budget, costs)
         if target.plain_only is not None:
             self.warnings.append(f"no drafting with this model: {target.plain_only}")
         named = {tokenizer.token_id(token) for token in stop_tokens} - {None}
@@ -81,21 +86,27 @@ class LocalEngine:
         device: str = "auto",
         dtype: DtypeName = "auto",
         draft_budget: int | None = None,
+        costs_dir: Path | None = None,
         fim_markers: FimMarkers | None = None,
         stop_tokens: Collection[str] = (),
     ) -> LocalEngine:
         """Load model and tokenizer from a directory; arguments as in `Target.load`, `Tokenizer.load` and `__init__`.
+
+        In `costs_dir` lie the measured costs of forwards; a model that is new there is measured, which takes about two
+        seconds. Without it nothing is measured.
 
         Raises:
             ModelError: the model can't be loaded or can't be driven exactly.
         """
         tokenizer = Tokenizer.load(path, fim_markers)
         target = Target.load(path, device=device, dtype=dtype)
+        drafts = draft_budget != 0 and target.plain_only is None
         return cls(
             target,
             tokenizer,
             model_name=model_name or path.name,
             draft_budget=draft_budget,
+            costs=measured_once(target, path, costs_dir) if drafts and costs_dir is not None else None,
             stop_tokens=stop_tokens,
         )
 
@@ -116,7 +127,8 @@ class LocalEngine:
             self._answering = threading.get_ident()
             try:
                 for emission in decode(job):
-                    yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason)
+                    step = job.tracer.step(job.stats.last_step, emission.token_ids) if request.trace else None
+                    yield TextChunk(emission.text, job.stats.usage(), emission.finish_reason, step)
             except torch.OutOfMemoryError as error:
                 raise EngineError(
                     f"the device ran out of memory ({error}): edit a smaller range, or set SPECEDIT_DEVICE=cpu"
@@ -183,12 +195,21 @@ class _Job:
         self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids)
         self.stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)
         self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
+        self.tracer = Tracer(tokenizer)
 
     def drafter(self, vocab_size: int) -> Drafter:
         """A drafter that has begun on this request."""
         drafter = PromptLookup(vocab_size, self._tokenizer.special_ids)
-        drafter.begin(self.prompt_ids, self._prediction_ids)
+        drafter.begin(self.prompt_ids, self._prediction_ids, self.request.hints)
         return drafter
+
+
+def _budget(target: Target, draft_budget: int | None, costs: CostTable | None) -> Budget:
+    if costs is not None and draft_budget != 0:
+        return DraftBudget(ForwardCosts(costs), _DEFAULT_BUDGET if draft_budget is None else draft_budget)
+    on_cpu = target.device.type == "cpu"
+    default = _DEFAULT_BUDGET_CPU_UNMEASURED if on_cpu else _DEFAULT_BUDGET
+    return FixedBudget(default if draft_budget is None else draft_budget)
 
 
 def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> None:

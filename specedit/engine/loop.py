@@ -12,9 +12,11 @@ import torch
 from specedit.draft.base import Drafter
 from specedit.draft.tree import BoolArray, DraftTree, IntArray
 from specedit.engine.api import CancelToken
+from specedit.engine.budget import Budget
+from specedit.engine.costs import wait_for
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.sampling import Sampler
-from specedit.engine.stats import DecodeStats
+from specedit.engine.stats import DecodeStats, Step
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.verify import Verdict, sample_and_match
 
@@ -55,7 +57,7 @@ def decode(
     drafter: Drafter,
     sampler: Sampler,
     stop_rule: StopRule,
-    budget: int,
+    budget: Budget,
     cancel: CancelToken,
     stats: DecodeStats,
 ) -> Iterator[Emission]:
@@ -70,7 +72,7 @@ def decode(
         drafter: already begun on this prompt.
         sampler: draws the tokens.
         stop_rule: says where the answer ends.
-        budget: the most nodes to verify in one step; 0 decodes one token a step.
+        budget: says how many nodes to verify in a step; with none it is one token a step.
         cancel: looked at before each forward.
         stats: counted into.
 
@@ -84,6 +86,7 @@ def decode(
     _prefill(target, cache, prompt_ids, cancel, stats)
     stats.prefill_seconds += time.perf_counter() - started
     last_token = prompt_ids[-1]
+    budget.begin()
     finished = False
     while not finished:
         if cancel.cancelled:
@@ -91,16 +94,30 @@ def decode(
             return
         started = time.perf_counter()
         base = cache.length
-        room = max(0, min(budget, stop_rule.remaining - 1, target.context_tokens - base - 1))
-        tree = drafter.propose(room)
-        tree.check(target.vocab_size, room)
-        verdict = _verify(target, cache, last_token, tree, sampler)
+        room = budget.room(max(0, min(stop_rule.remaining - 1, target.context_tokens - base - 1)))
+        proposal = drafter.propose(room)
+        proposal.check(target.vocab_size, room)
+        tree = budget.trim(proposal)
+        drafted = time.perf_counter()
+        logits = _forward(target, cache, last_token, tree)
+        forwarded = time.perf_counter()
+        verdict = _verify(logits, tree, sampler)
         emission = stop_rule.push([*tree.token_ids[list(verdict.path)].tolist(), verdict.next_token])
         emitted = len(emission.token_ids)
         cache.keep(base, [0, *(node + 1 for node in verdict.path[: emitted - 1])])
         sampler.commit(emission.token_ids)
         drafter.commit(emission.token_ids)
-        stats.count_step(tree, verdict.path, emitted, drafter.name)
+        step = Step(
+            drafter=drafter.name,
+            tree=tree,
+            path=verdict.path,
+            token_ids=emission.token_ids,
+            proposed=len(proposal),
+            draft_seconds=drafted - started,
+            forward_seconds=forwarded - drafted,
+        )
+        budget.observe(step.token_ids, forward_seconds=step.forward_seconds, draft_seconds=step.draft_seconds)
+        stats.count_step(step)
         last_token = emission.token_ids[-1]
         finished = emission.finish_reason is not None
         stats.decode_seconds += time.perf_counter() - started
@@ -120,7 +137,12 @@ def _prefill(
         stats.prefill_forwards += 1
 
 
-def _verify(target: TargetModel, cache: KVCache, last_token: int, tree: DraftTree, sampler: Sampler) -> Verdict:
+def _forward(target: TargetModel, cache: KVCache, last_token: int, tree: DraftTree) -> torch.Tensor:
     token_ids = np.concatenate(([last_token], tree.token_ids))
     logits = target.forward(cache, token_ids, tree.positions(cache.length), tree.mask)
+    wait_for(logits.device)
+    return logits
+
+
+def _verify(logits: torch.Tensor, tree: DraftTree, sampler: Sampler) -> Verdict:
     return sample_and_match(tree, lambda row, path: sampler.draw(logits[row], path))
