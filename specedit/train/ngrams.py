@@ -1,0 +1,251 @@
+"""Counting static n-grams: which tokens follow one or two others in code at large, within a bound on bytes.
+
+What is stored where bytes are scarce: a context is worth the probability that its followers add, over all its
+occurrences, to what the last token alone gives (`_gains`). Contexts and followers are kept while that exceeds a price a
+byte, and the price is raised until the file fits. A package's own habits say little about other code, so that only
+what stands in several packages counts, and none counts for more than `_MOST_A_PACKAGE` occurrences of one n-gram.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specedit.draft import ngram_file
+from specedit.draft.ngram_file import Arrays
+from specedit.train.releases import SourceFile
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+MOST_BYTES = 2_950_000
+
+_TOKEN_BITS = 20
+_END = (1 << _TOKEN_BITS) - 1  # stands after each file
+_MOST_A_PACKAGE = 50
+_LEAST_PACKAGES = 2
+_LEAST_PROB = 0.03
+_DISCOUNT = 0.5
+_CONTEXT_BYTES, _FOLLOWER_BYTES = 2.2, 1.5  # about what one of two tokens takes in the file
+_PROB_STEP = 4  # of the 32 that a nat has
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Tokens of files, package by package.
+
+    Attributes:
+        tokens: [N] of all files one after another, each file ended by `_END`.
+        starts: [P + 1] where each package's files begin.
+        packages: [P] name, licence.
+    """
+
+    tokens: IntArray
+    starts: IntArray
+    packages: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, files: Iterable[SourceFile], encode: Callable[[str], Sequence[int]]) -> Corpus:
+        """Encode files; those of a package stand together."""
+        by_package: dict[tuple[str, str], list[IntArray]] = {}
+        for file in files:
+            ids = np.asarray([*encode(file.text), _END], dtype=np.int64)
+            by_package.setdefault((file.package, file.licence), []).append(ids)
+        parts = [np.concatenate(texts) for texts in by_package.values()]
+        starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
+        return cls(np.concatenate(parts), starts, tuple(by_package))
+
+    def split(self, every: int) -> tuple[Corpus, Corpus]:
+        """The packages without each `every`-th, and those alone."""
+        numbers = range(len(self.packages))
+        return self._only([n for n in numbers if n % every]), self._only([n for n in numbers if not n % every])
+
+    def _only(self, numbers: Sequence[int]) -> Corpus:
+        parts = [self.tokens[self.starts[number] : self.starts[number + 1]] for number in numbers]
+        starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
+        return Corpus(np.concatenate(parts), starts, tuple(self.packages[number] for number in numbers))
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Counted n-grams that stand in several packages.
+
+    Attributes:
+        contexts: [G] ascending; a context of two tokens is first << 20 | second.
+        followers: [G] ascending within a context.
+        counts: [G] occurrences, bounded for each package.
+        totals: [G] of the context, bounded the same, with the followers that were left out.
+    """
+
+    contexts: IntArray
+    followers: IntArray
+    counts: FloatArray
+    totals: FloatArray
+
+    @property
+    def probs(self) -> FloatArray:
+        """[G] discounted probability of each follower: (count - 0.5) / total."""
+        return (self.counts - _DISCOUNT) / self.totals
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How a table does on text that it was not made from.
+
+    Attributes:
+        positions: tokens predicted.
+        known: share whose true token is among the followers of the longest context that the table has.
+        mean_prob: the table's mean probability of the true token, 0 where unknown.
+        mean_log_prob: mean natural log of it over the known positions.
+    """
+
+    positions: int
+    known: float
+    mean_prob: float
+    mean_log_prob: float
+
+
+def build(corpus: Corpus, tokenizer: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """The file of the best table of at most `most_bytes`.
+
+    Args:
+        corpus: what to count.
+        tokenizer: fingerprint of the tokenizer that encoded it.
+        most_bytes: bound on the file.
+    """
+    singles, pairs = count(corpus, 1), count(corpus, 2)
+    meta = {"tokenizer": tokenizer, "tokens": len(corpus.tokens), "packages": corpus.packages}
+    low, high = 0.0, 64.0
+    best = b""
+    while high - low > 0.02 * high:
+        price = (low + high) / 2 if best else high
+        file = ngram_file.pack(select(singles, pairs, price) | {"meta": np.array(json.dumps(meta))})
+        if len(file) <= most_bytes:
+            best, high = file, price
+        else:
+            low = price
+    return best
+
+
+def count(corpus: Corpus, order: int) -> Grams:
+    """Count what follows each `order` tokens within a file; n-grams of one package alone are left out."""
+    keys, counts = _concatenated(_counted(package, order) for package in _packages(corpus))
+    by_key = np.argsort(keys, kind="stable")
+    keys, counts = keys[by_key], counts[by_key]
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    packages = np.diff(firsts, append=len(keys))
+    keys, counts = keys[firsts], np.add.reduceat(counts, firsts)
+    contexts = keys >> _TOKEN_BITS
+    totals = _over_contexts(contexts, counts)
+    several = packages >= _LEAST_PACKAGES
+    return Grams(contexts[several], keys[several] & _END, counts[several], totals[several])
+
+
+def select(singles: Grams, pairs: Grams, price: float) -> Arrays:
+    """The n-grams that are worth `price` expected hits a byte, as the arrays of a table but `meta`."""
+    shorter = _found(singles, pairs.contexts & _END, pairs.followers)
+    shorter_probs = np.where(shorter >= 0, singles.probs[shorter], 0.0)
+    hits = pairs.counts * pairs.probs
+    kept = (pairs.probs >= _LEAST_PROB) & (hits > price * _FOLLOWER_BYTES) & (shorter >= 0)
+    costs = price * (_CONTEXT_BYTES + _FOLLOWER_BYTES * _over_contexts(pairs.contexts, kept.astype(np.float64)))
+    gains = _over_contexts(pairs.contexts, kept * hits - pairs.counts * shorter_probs)
+    kept &= gains > costs
+
+    needed = np.zeros(len(singles.contexts), dtype=np.bool_)
+    needed[shorter[kept]] = True
+    needed |= (singles.probs >= _LEAST_PROB) & (singles.counts * singles.probs > price * _FOLLOWER_BYTES)
+    keys1, starts1, next1, prob1 = _rows(singles, needed)
+    keys2, starts2, next2, prob2 = _rows(pairs, kept)
+    first, second = keys2 >> _TOKEN_BITS, keys2 & _END
+    return {
+        "keys1": keys1.astype(np.uint32),
+        "starts1": starts1,
+        "next1": next1,
+        "prob1": prob1,
+        "keys2": ((first << 32) + second).astype(np.uint64),
+        "starts2": starts2,
+        "next2": next2,
+        "prob2": prob2,
+    }
+
+
+def measure(table: Arrays, corpus: Corpus) -> Quality:
+    """How well a table predicts a corpus, token by token, by its longest context that applies."""
+    known, probs = [], []
+    for tokens in _packages(corpus):
+        first, second, true = (tokens[offset : len(tokens) - 2 + offset] for offset in range(3))
+        inside = (first != _END) & (second != _END) & (true != _END)
+        first, second, true = first[inside], second[inside], true[inside]
+        has_pair, pair_prob = _looked_up(table, "2", (first << 32) + second, true)
+        _, single_prob = _looked_up(table, "1", second, true)
+        prob = np.where(has_pair, pair_prob, single_prob)
+        known.append(prob > 0)
+        probs.append(prob)
+    hit, prob = np.concatenate(known), np.concatenate(probs)
+    return Quality(len(prob), float(hit.mean()), float(prob.mean()), float(np.log(prob[hit]).mean()))
+
+
+def _packages(corpus: Corpus) -> Iterable[IntArray]:
+    return (corpus.tokens[start:end] for start, end in zip(corpus.starts, corpus.starts[1:], strict=False))
+
+
+def _counted(tokens: IntArray, order: int) -> tuple[IntArray, FloatArray]:
+    size = max(0, len(tokens) - order)
+    keys, inside = np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.bool_)
+    for offset in range(order + 1):
+        window = tokens[offset : offset + size]
+        keys = (keys << _TOKEN_BITS) | window
+        inside &= window != _END
+    unique, counts = np.unique(keys[inside], return_counts=True)
+    return unique, np.minimum(counts, _MOST_A_PACKAGE).astype(np.float64)
+
+
+def _concatenated(counted: Iterable[tuple[IntArray, FloatArray]]) -> tuple[IntArray, FloatArray]:
+    keys, counts = zip(*counted, strict=True)
+    return np.concatenate(keys), np.concatenate(counts)
+
+
+def _over_contexts(contexts: IntArray, values: FloatArray) -> FloatArray:
+    """[G] the sum of `values` over each entry's context; contexts ascend."""
+    firsts = np.flatnonzero(np.diff(contexts, prepend=-1))
+    sizes = np.diff(firsts, append=len(contexts))
+    return np.repeat(np.add.reduceat(values, firsts), sizes) if len(contexts) else values
+
+
+def _found(grams: Grams, contexts: IntArray, followers: IntArray) -> IntArray:
+    """[G] where grams stand among `grams`, -1 for those that don't."""
+    keys = (grams.contexts << _TOKEN_BITS) | grams.followers
+    wanted = (contexts << _TOKEN_BITS) | followers
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, places, -1)
+
+
+def _rows(grams: Grams, kept: npt.NDArray[np.bool_]) -> tuple[IntArray, Any, Any, Any]:
+    """Contexts ascending, and their kept followers in falling probability."""
+    contexts, followers = grams.contexts[kept], grams.followers[kept]
+    steps = np.clip(np.round(-32 / _PROB_STEP * np.log(grams.probs[kept])), 0, 255 // _PROB_STEP) * _PROB_STEP
+    order = np.lexsort((-grams.counts[kept], steps, contexts))
+    keys, sizes = np.unique(contexts, return_counts=True)
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.uint32)
+    return keys, starts, followers[order].astype(np.uint32), steps[order].astype(np.uint8)
+
+
+def _looked_up(
+    table: Arrays, order: str, contexts: IntArray, true: IntArray
+) -> tuple[npt.NDArray[np.bool_], FloatArray]:
+    """Whether the table has each context, and its probability of the true token."""
+    keys = table[f"keys{order}"].astype(np.int64)
+    sizes = ngram_file.sizes_of(table[f"starts{order}"].astype(np.int64))
+    rows = np.minimum(np.searchsorted(keys, contexts), len(keys) - 1)
+    has = keys[rows] == contexts
+    entries = (np.repeat(np.arange(len(keys)), sizes) << _TOKEN_BITS) | table[f"next{order}"].astype(np.int64)
+    sorting = np.argsort(entries)
+    wanted = (rows << _TOKEN_BITS) | true
+    places = sorting[np.minimum(np.searchsorted(entries, wanted, sorter=sorting), len(entries) - 1)]
+    found = has & (entries[places] == wanted)
+    return has, np.where(found, np.exp(table[f"prob{order}"].astype(np.float64)[places] / -32), 0.0)
