@@ -19,9 +19,9 @@ from specedit.engine.costs import ForwardCosts
 from specedit.engine.depths import DEPTH_BUCKETS, depth_bucket
 
 #: Tokens of belief that a drafter means what it says.
-_PRIOR_TOKENS = 2.0
+_PRIOR_TOKENS = 1.0
 #: Expected tokens that are remembered about depth 1; deeper buckets are wider and remember as many times more.
-_MEMORY_TOKENS = 12.0
+_MEMORY_TOKENS = 16.0
 #: Always asked for: nodes that are not verified still show, once the target has spoken, whether they were right.
 _LEAST_ROOM = 8
 _DRAFT_SECONDS_RATE = 0.2
