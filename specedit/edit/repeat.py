@@ -27,7 +27,7 @@ _FLOOR = 0.15
 _LIKELY = 0.5
 _SURE = 0.98
 _HINTED = (3.0, 0.5)
-_SIMILAR = 0.4
+_SIMILAR = 0.25
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 # How much of the belief in a name itself holds for its other spellings.
@@ -306,7 +306,10 @@ def _lessons(old: list[str], new: list[str], before: str, after: str) -> Iterato
     edges = [(-1, -1), *pairs, (len(old), len(new))]
     for (at, new_at), (to, new_to) in pairwise(edges):
         gone, come = old[at + 1 : to], new[new_at + 1 : new_to]
-        if gone and not come and len(gone) <= _MAX_BLOCK_LINES:
+        if len(gone) == len(come):
+            for one, other in zip(gone, come, strict=True):
+                yield from line_lessons(one.strip(), other.strip())
+        elif gone and not come and len(gone) <= _MAX_BLOCK_LINES:
             yield from block_lessons(gone, [])
         elif come and not gone and len(come) <= _MAX_BLOCK_LINES:
             above = before if at < 0 else old[at]

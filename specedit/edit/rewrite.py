@@ -243,7 +243,11 @@ class Template:
 
     def _matched(self, line: str, match: re.Match[str]) -> list[Edit]:
         filled = match_holes(match)
-        if any(argument in filled[at] for at in self._lists for argument in self._added):
+        if any(
+            added in text if kind == "arguments" else text.startswith(added)
+            for added in self._added
+            for kind, text in ((hole.kind, filled[hole.index]) for hole in self._holes)
+        ):
             return []
         start, end = match.span()
         if self._in_order and all(filled.values()):
@@ -267,14 +271,11 @@ class Template:
         return list(_gaps(self.new))
 
     @cached_property
-    def _lists(self) -> list[int]:
-        return [hole.index for hole in self._holes if hole.kind == "arguments"]
-
-    @cached_property
     def _added(self) -> list[str]:
-        """What comes in among arguments: not to be added where it is one of them already."""
-        added = set(_gaps(self.new)) - set(_gaps(self.old))
-        return [argument for gap in added if (argument := gap.strip(" ,()[]{}"))]
+        """What comes in beside the holes: not to be added where it stands already."""
+        gaps = zip(_gaps(self.old), self._new_gaps, strict=False)
+        added = (new.removeprefix(old).removesuffix(old) for old, new in gaps if new != old)
+        return [text for gap in added if (text := gap.strip(" ,()[]{}"))] if self._in_order else []
 
 
 @dataclass(frozen=True)
