@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import count
 
 from specedit.bench.corpus import own_edits
@@ -63,11 +64,11 @@ def measure(
     for make in makers.values():
         replay(make(), made_up_edit(1_000, tokenizer, 0), vocab_size=vocab_size, budget=budget)
     for tokens in context_tokens:
+        made_up = lru_cache(partial(made_up_edit, tokens, tokenizer))
         for part, make in makers.items():
             cost, drafter = DraftCost(), make()
             for seed in count(1):
-                edit = made_up_edit(tokens, tokenizer, seed)
-                replay(drafter, edit, vocab_size=vocab_size, budget=budget, cost=cost)
+                replay(drafter, made_up(seed), vocab_size=vocab_size, budget=budget, cost=cost)
                 if len(cost.propose_ns) >= calls:
                     break
             yield PartCost(part, tokens, cost, getattr(drafter, "memory_bytes", None))

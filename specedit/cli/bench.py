@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specedit.cli.bench_replay import draft, replay
 from specedit.cli.bench_sets import sets
 from specedit.cli.exits import ended_by_errors
 from specedit.cli.figures import as_json, this_command
-from specedit.cli.replay import draft, replay
 
 if TYPE_CHECKING:
     from specedit.bench.quality import Outcome
