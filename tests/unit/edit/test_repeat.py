@@ -46,7 +46,7 @@ python | return load(u) | return await load(u) | x = load(v) | x = await load(v)
 python | python_requires = 3.10 | python_requires = 3.11 | - "3.10" | - "3.11"
 javascript | let x = 1; | let x = 1 | let yz = call(); | let yz = call()
 javascript | var x = 1; | const x = 1; | var y = f(2); | const y = f(2);
-javascript | assert.equal(foo(), 3); | expect(foo()).toBe(3); | assert.equal(bar.b, "q, r"); | expect(bar.b).toBe("q, r");
+javascript | assert.equal(foo(), 3); | expect(foo()).toBe(3); | assert.equal(bar, "q, r"); | expect(bar).toBe("q, r");
 javascript | userName = 1 | accountName = 1 | getUserName(userNameList) | getAccountName(accountNameList)
 javascript | throw new Error("x"); | throw new AppError("x"); | throw new Error(`y`); | throw new AppError(`y`);
 typescript | name: string | name: string, | size: number | size: number,
