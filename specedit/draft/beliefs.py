@@ -52,7 +52,7 @@ NUM_STATES = 4
 STAY, SKIP_1, SKIP_2, SKIP_3, SKIP_SINCE, LINE_END, OWN_LINE, LINE_1, LINE_2, LINE_3, RESUME_1, RESUME_2 = range(12)
 NUM_GUESSES = 12
 
-MAX_BELIEFS = 64
+MAX_BELIEFS = 112
 NUM_FEATURES = 6
 _MATCH_BUCKETS = 9
 _DISTANCE_BUCKETS = 11
@@ -70,13 +70,18 @@ _KINDS_AT = _MADE_AT + NUM_STATES * _MATCH_BUCKETS
 _EVIDENCE_AT = _KINDS_AT + NUM_GROUPS * NUM_KINDS * NUM_KINDS
 _NONE_AT = _EVIDENCE_AT + NUM_GROUPS * NUM_STATES * _EVIDENCE_BUCKETS
 _NONE_KIND_AT = _NONE_AT + NUM_STATES * _MATCH_BUCKETS * _SINCE_BUCKETS
-NUM_PARAMETERS = _NONE_KIND_AT + NUM_STATES * NUM_KINDS
+_KIN_AT = _NONE_KIND_AT + NUM_STATES * NUM_KINDS
+NUM_PARAMETERS = _KIN_AT + NUM_STATES * 2 * 9
 
 _WINDOW_BEHIND = 80
 _WINDOW_AHEAD = 320
 _NEAREST = 10
 _LINKS = 6
 _SURE_MATCH = 12
+_SCAN_MADE = 2000
+_KIN_WINDOW = 300
+_KIN_NEAR = 40
+NOT_KIN = -1
 
 
 @jit
@@ -272,7 +277,7 @@ def gather(
             longest = max(longest, lengths[at])
 
     if parts & 2 and doing != FOLLOW:
-        for place in range(state[MADE_LENGTH] - 1, 0, -1):
+        for place in range(state[MADE_LENGTH] - 1, max(0, state[MADE_LENGTH] - _SCAN_MADE), -1):
             if texts.made[place - 1] != last or texts.made[place] < 0:
                 continue
             match = match_length(texts.made, place, output, length, 32)
@@ -290,6 +295,8 @@ def gather(
         count = _guess(texts, state, resume, places, groups, matches, features, count, doing, since)
 
     last_kind = texts.kinds[last]
+    if parts & 1 and doing != FOLLOW:
+        count = _kin(texts, state, places, groups, matches, features, count, doing, last_kind)
     for row in range(count):
         token = token_at(texts, places[row])
         features[row, 4] = (
@@ -331,6 +338,64 @@ def _near(
         features[row, 0] = _NEAR_AT + bucket * _DISTANCE_BUCKETS + _distance_bucket(distance)
         features[row, 1] = _SPAN_AT + bucket * 2 + spans
     return max(count, row + 1)
+
+
+@jit
+def _kin(
+    texts: Texts,
+    state: IntArray,
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    features: IntArray,
+    count: int,
+    doing: int,
+    kind: int,
+) -> int:
+    """Add tokens that follow a token of the same kind nearby, each once, at its nearest place."""
+    start, end, left, length = state[START], state[END], state[DIVERGED_AT], state[LENGTH]
+    row_of = texts.scratch
+    for row in range(count):
+        row_of[token_at(texts, places[row])] = NOT_KIN
+    first = count
+    for step in range(2 * _KIN_WINDOW):
+        offset = step >> 1
+        if step & 1:
+            # Two places ahead for each one behind.
+            place = left + (-(offset // 3) if offset % 3 == 2 else offset - offset // 3)
+            if place <= start or place >= end or texts.kinds[texts.ground[place - 1]] != kind:
+                continue
+            token, group = texts.ground[place], NEAR
+        else:
+            place = length - 1 - offset
+            if place < 1 or texts.output[place - 1] < 0 or texts.kinds[texts.output[place - 1]] != kind:
+                continue
+            token, group = texts.output[place], WRITTEN
+            place += OUTPUT
+        row = row_of[token]
+        if row == NOT_KIN:
+            continue
+        if row > 0:
+            matches[row - 1] -= 1
+            continue
+        if count == len(places):
+            continue
+        row_of[token] = count + 1
+        places[count], groups[count], matches[count] = place, group, -1
+        features[count, :] = -1
+        if group == NEAR:
+            features[count, 0] = _NEAR_AT + doing * _MATCH_BUCKETS * _DISTANCE_BUCKETS + _distance_bucket(place - left)
+        else:
+            features[count, 0] = _WRITTEN_AT + doing * _MATCH_BUCKETS * 2 + (1 if offset < _KIN_NEAR else 0)
+        count += 1
+    for row in range(first):
+        row_of[token_at(texts, places[row])] = 0
+    for row in range(first, count):
+        row_of[token_at(texts, places[row])] = 0
+        times = min(-matches[row], 8)
+        features[row, 1] = _KIN_AT + (doing * 2 + (1 if groups[row] == WRITTEN else 0)) * 9 + times
+        matches[row] = 0
+    return count
 
 
 @jit

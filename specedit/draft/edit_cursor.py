@@ -49,6 +49,7 @@ _JUST_AHEAD = 8
 _AHEAD = 60
 _SCAN_BEHIND = 400
 _SCAN_AHEAD = 4000
+_SCAN_MADE = 2000
 _MADE_MATCH = 3
 
 
@@ -63,7 +64,8 @@ class Texts(NamedTuple):
             where the prediction goes on.
         sites: [prediction + 1] the start of the made text that may replace what begins here, or -1.
         trust: [prediction + 1] how probable that is.
-        kinds: [vocabulary] `vocabulary.Kind` of each token.
+        kinds: [vocabulary] the kind of each token.
+        scratch: [vocabulary] all 0 between calls.
     """
 
     ground: Tokens
@@ -73,6 +75,7 @@ class Texts(NamedTuple):
     sites: Tokens
     trust: npt.NDArray[np.float32]
     kinds: npt.NDArray[np.uint8]
+    scratch: npt.NDArray[np.int16]
 
 
 @jit
@@ -102,9 +105,12 @@ def token_at(texts: Texts, place: int) -> int:
 
 
 @jit
-def site_at(texts: Texts, state: IntArray, place: int) -> int:
-    """The made index of what may replace the prediction from `place` on, or -1."""
-    if state[START] <= place < state[END]:
+def site_at(texts: Texts, state: IntArray, place: int, came_from: int) -> int:
+    """The made index of what may replace the prediction from `place` on, or -1.
+
+    A reading that comes from the end of a made text goes on in the prediction: it has just replaced something.
+    """
+    if came_from < MADE and state[START] <= place < state[END]:
         return texts.sites[place - state[START]]
     return -1
 
@@ -137,7 +143,7 @@ def _note(events: IntArray, count: int, event: int, one: int, other: int) -> int
 @jit
 def _follow_one(texts: Texts, state: IntArray, events: IntArray, count: int, token: int) -> int:
     place = settle(texts, state, state[CURSOR])
-    made = site_at(texts, state, place)
+    made = site_at(texts, state, place, state[CURSOR])
     if made >= 0:
         other = settle(texts, state, MADE + made)
         if other >= 0 and token_at(texts, other) == token:
@@ -183,15 +189,18 @@ def _resume(texts: Texts, state: IntArray, events: IntArray, count: int) -> int:
         surplus = match - 2 - penalty - (1 if match == since else 0)
         if surplus > best_surplus or (surplus == best_surplus and surplus >= 0 and distance < best_distance):
             best_surplus, best_distance, best_end, best_match = surplus, distance, end, match
+    best_made, made_match = -1, 0
+    for end in range(state[MADE_LENGTH] - 1, max(0, state[MADE_LENGTH] - _SCAN_MADE), -1):
+        if texts.made[end - 1] == last and texts.made[end] >= 0:
+            match = match_length(texts.made, end, texts.output, length, 32)
+            if match > made_match:
+                best_made, made_match = end, match
+    if made_match >= _MADE_MATCH and made_match > best_match:
+        state[FOLLOWING] = 1
+        state[CURSOR] = MADE + best_made
+        return _note(events, count, RESUMED, texts.stands_for[best_made - made_match], length - made_match)
     if best_surplus >= 0:
         state[FOLLOWING] = 1
         state[CURSOR] = best_end
         return _note(events, count, RESUMED, best_end - best_match, length - best_match)
-    for end in range(state[MADE_LENGTH] - 1, 0, -1):
-        if texts.made[end - 1] == last and texts.made[end] >= 0:
-            match = match_length(texts.made, end, texts.output, length, 32)
-            if match >= _MADE_MATCH:
-                state[FOLLOWING] = 1
-                state[CURSOR] = MADE + end
-                return _note(events, count, RESUMED, texts.stands_for[end - match], length - match)
     return count

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from specedit.draft.beliefs import MAX_BELIEFS, PROMPT, WRITTEN
-from specedit.draft.edit_cursor import LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
+from specedit.draft.beliefs import FOLLOW, MAX_BELIEFS, PROMPT, WRITTEN
+from specedit.draft.edit_cursor import CURSOR, LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, followers
 from specedit.draft.priors import class_of, run_bucket
@@ -116,7 +116,8 @@ def expand(
             for row in range(count):
                 place, weight = places[row], weights[row]
                 group_class = class_of(groups[row], doing, matches[row])
-                made = site_at(texts, state, place) if parts & 2 else -1
+                came_from = state[CURSOR] if doing == FOLLOW and row == 0 else place
+                made = site_at(texts, state, place, came_from) if parts & 2 else -1
                 if made >= 0:
                     other = settle(texts, state, MADE + made)
                     trust = texts.trust[place - state[START]]
@@ -139,7 +140,7 @@ def expand(
                     continue
                 weight = pool_weight[at, row] * survival[pool_class[at, row], run_bucket(pool_run[at, row])]
                 mass += weight
-                made = site_at(texts, state, place) if parts & 2 else -1
+                made = site_at(texts, state, place, pool_place[at, row]) if parts & 2 else -1
                 if made >= 0 and spoken < _BRANCH_ROOM:
                     other = settle(texts, state, MADE + made)
                     trust = texts.trust[place - state[START]]

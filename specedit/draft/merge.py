@@ -15,17 +15,23 @@ from specedit.draft.edit_cursor import STATE_SIZE, Texts
 from specedit.draft.expand import expand
 from specedit.draft.ngrams import Table, empty_table
 from specedit.draft.priors import Priors, load_priors
+from specedit.draft.replay import Patch, Replay
 from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
 from specedit.draft.tree import DraftTree, IntArray
-from specedit.draft.vocabulary import Vocabulary
+from specedit.draft.vocabulary import LINE, Vocabulary
 from specedit.engine.api import Hints
 
 Part = Literal["cursor", "replay", "lookup", "ngram"]
 PARTS: tuple[Part, ...] = ("cursor", "replay", "lookup", "ngram")
+PART_BITS = {part: 1 << bit for bit, part in enumerate(PARTS)}
 
 #: Tokens of the prompt's end that count as the answer's past.
 _PAST = 32
 _ROOM = 1024
+#: The longest hunk, in tokens, that is learned from.
+_HUNK = 400
+#: A line has another indent if that shows in its first tokens.
+_LINE_BEGIN = 4
 
 
 class Beliefs(NamedTuple):
@@ -67,7 +73,7 @@ class EditDrafter:
             priors: what is believed beforehand; None takes the shipped ones.
         """
         self._vocabulary = vocabulary
-        self._parts = sum(1 << bit for bit, part in enumerate(PARTS) if part in parts)
+        self._parts = sum(PART_BITS[part] for part in PARTS if part in parts)
         self._table = table if table is not None else empty_table()
         self._priors = priors or load_priors("plain" if table is None else "table")
         self._events = np.empty((cursor.EVENT_ROOM, 3), dtype=np.int64)
@@ -78,6 +84,7 @@ class EditDrafter:
             np.empty((MAX_BELIEFS, NUM_FEATURES), dtype=np.int64),
             np.empty(2, dtype=np.int64),
         )
+        self._scratch = np.zeros(vocabulary.size, dtype=np.int16)
         self._weights = np.empty(MAX_BELIEFS)
         self.begin([], [])
 
@@ -108,6 +115,12 @@ class EditDrafter:
         output = np.full(_ROOM, BOUNDARY, dtype=np.int32)
         output[: len(past)] = past
         self._resume = np.zeros(0, dtype=np.int64)
+        self._replay = Replay(self._vocabulary, prediction, hints)
+        self._replay_tokens = prediction
+        self._left: tuple[int, int] | None = None
+        self._rules: dict[int, int] = {}
+        self._laid: dict[int, list[Patch]] = {}
+        self._shifts: set[tuple[int, str]] = set()
         self.texts = Texts(
             ground=ground,
             output=output,
@@ -116,7 +129,10 @@ class EditDrafter:
             sites=np.full(len(prediction) + 1, -1, dtype=np.int32),
             trust=np.zeros(len(prediction) + 1, dtype=np.float32),
             kinds=self._vocabulary.kinds,
+            scratch=self._scratch,
         )
+        if self._parts & PART_BITS["replay"] and len(prediction):
+            self._look_ahead()
 
     @property
     def memory_bytes(self) -> int:
@@ -130,7 +146,10 @@ class EditDrafter:
         if self.state[cursor.LENGTH] + len(tokens) > len(self.texts.output):
             self.texts = self.texts._replace(output=_grown(self.texts.output, len(tokens)))
         self._written.extend(tokens)
-        cursor.follow(self.texts, self.state, self._events, tokens)
+        events = cursor.follow(self.texts, self.state, self._events, tokens)
+        if self._parts & PART_BITS["replay"] and len(self._replay_tokens):
+            self._learn(self._events[:events].tolist())
+            self._look_ahead()
 
     def propose(self, budget: int) -> DraftTree:
         """The most probable continuations, merged into one tree of at most `budget` nodes."""
@@ -179,6 +198,102 @@ class EditDrafter:
             self._parts,
             *self.beliefs,
         )
+
+    def _learn(self, events: list[list[int]]) -> None:
+        """Tell the replay what became of the old text."""
+        state, start = self.state, int(self.state[cursor.START])
+        for event, one, other in events:
+            if event == cursor.DIVERGED:
+                self._left = (one, other)
+            elif event == cursor.RESUMED and self._left is not None:
+                left, since = self._left
+                self._left = None
+                if start <= left <= state[cursor.END] and start <= one and other >= since and left < cursor.MADE:
+                    old_end, written = one, self.texts.output[since:other].tolist()
+                    if old_end < left:
+                        # The run goes back behind the place that was left: the answer says that much again.
+                        written += self.texts.ground[old_end:left].tolist()
+                        old_end = left
+                    if old_end - left <= _HUNK and len(written) <= _HUNK:
+                        self._replay.learn(left - start, old_end - start, written)
+            elif event in (cursor.USED, cursor.UNUSED) and one in self._rules:
+                self._replay.confirm(self._rules[one], event == cursor.USED)
+
+    def _look_ahead(self) -> None:
+        """Lay out what the lines ahead may become."""
+        state, texts = self.state, self.texts
+        start = int(state[cursor.START])
+        following = state[cursor.FOLLOWING] == 1
+        place = int(state[cursor.CURSOR] if following else state[cursor.DIVERGED_AT])
+        if place >= cursor.MADE:
+            place = int(texts.stands_for[place - cursor.MADE])
+        if not start <= place <= state[cursor.END]:
+            return
+        for line, patches in self._replay.ahead(place - start):
+            if self._laid.get(line) is patches:
+                continue
+            self._laid[line] = patches
+            first, last = self._replay.line_start(line), self._replay.line_start(line + 1)
+            self.texts.sites[first:last] = -1
+            for patch in patches:
+                made = self._make(patch.tokens, [patch.start] * len(patch.tokens), patch.end)
+                self._rules[made] = patch.rule
+                if patch.start < len(self.texts.sites) - 1:
+                    self.texts.sites[patch.start] = made
+                    self.texts.trust[patch.start] = patch.trust
+        if not following:
+            self._shift(place - start)
+
+    def _shift(self, place: int) -> None:
+        """Lay out the old text with another indent, where the answer begins a line in another column."""
+        written = self.texts.output[: self.state[cursor.LENGTH]]
+        kinds = self._vocabulary.kinds
+        size = len(written)
+        back = 1
+        while back <= _LINE_BEGIN and kinds[written[-back]] != LINE:
+            back += 1
+        if back > _LINE_BEGIN or back >= size:
+            return
+        replay = self._replay
+        line = replay.line_of(place)
+        if place > replay.line_start(line) + 2:
+            line += 1
+        if line >= replay.line_count:
+            return
+        begun = self._vocabulary.text(written[size - back + 1 :].tolist())
+        old = replay.line_text(line)
+        own = old[: len(old) - len(old.lstrip(" \t"))]
+        if begun.strip():
+            indents = [begun[: len(begun) - len(begun.lstrip(" \t"))]]
+        elif begun:
+            first = self._vocabulary.text([int(self.texts.ground[self.state[cursor.START] + replay.line_start(line)])])
+            rest = own[len(first) :] if not first.strip() else own
+            indents = [begun + rest] if len(rest) <= 1 else [begun]
+        else:
+            indents = [own + replay.unit]
+        for indent in indents:
+            if (line, indent) in self._shifts:
+                continue
+            self._shifts.add((line, indent))
+            shifted = replay.shifted(line, indent)
+            if shifted is not None:
+                self._make(shifted.tokens, shifted.stands_for, shifted.end)
+
+    def _make(self, tokens: Sequence[int], stands_for: Sequence[int], end: int) -> int:
+        """Append a made text; return where it begins."""
+        texts, start = self.texts, int(self.state[cursor.START])
+        made = int(self.state[cursor.MADE_LENGTH])
+        if made + len(tokens) + 1 > len(texts.made):
+            texts = self.texts = texts._replace(
+                made=_grown(texts.made, len(tokens) + 1), stands_for=_grown(texts.stands_for, len(tokens) + 1)
+            )
+        stop = made + len(tokens)
+        texts.made[made:stop] = tokens
+        texts.stands_for[made:stop] = [start + place for place in stands_for]
+        texts.made[stop] = BOUNDARY
+        texts.stands_for[stop] = start + end
+        self.state[cursor.MADE_LENGTH] = stop + 1
+        return made
 
     @staticmethod
     def _pack(index: SuffixIndex) -> tuple[Tokens, int, Tokens, Tokens]:

@@ -83,9 +83,7 @@ def observe(
             drafter.commit(answer[done : done + taken].tolist())
             done += taken
         on_edit()
-    return Observations(
-        np.concatenate(features), np.concatenate(rights), np.concatenate(steps), np.array(nones), runs
-    )
+    return Observations(np.concatenate(features), np.concatenate(rights), np.concatenate(steps), np.array(nones), runs)
 
 
 def fit(seen: Observations, start: Priors, *, ridge: float = 0.3, iterations: int = 300) -> Priors:
@@ -165,4 +163,3 @@ def _count_runs(
             runs[kind, bucket, 1] += weight
         if length < min(left, _LONGEST_RUN):
             runs[kind, buckets[-1], 0] += weight
-
