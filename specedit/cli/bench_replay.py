@@ -47,7 +47,7 @@ def replay(
 
     FILE has JSON lines with before and after; id, path, instruction and size are taken where they are there. The answer
     is taken to be the new file. The copy oracle always knows the best copy of at most --budget tokens, and gets one
-    token free.
+    token free; with another budget than 128, that of 128 tokens stands beside it as copy-oracle-128.
     """
     with ended_by_errors("interrupted."):
         _require_local()
