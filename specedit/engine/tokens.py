@@ -14,6 +14,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 from transformers import AutoTokenizer
 
 from specedit.engine.api import Fim, FimMarkers, Message
+from specedit.engine.token_cache import TokenCache
 from specedit.errors import ModelError, UnsupportedModelError, UsageError
 
 #: Texts that a tokenizer must give back exactly, or it is refused at load.
@@ -74,6 +75,7 @@ class Tokenizer:
         self.eos_ids = frozenset(() if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,))
         known = (markers for markers in _KNOWN_FIM_MARKERS if self._has(markers))
         self.fim_markers = fim_markers if fim_markers and self._has(fim_markers) else next(known, None)
+        self._cache = TokenCache(self._encode_all, self._bytes.values())
         self._check_round_trip()
 
     @classmethod
@@ -95,12 +97,12 @@ class Tokenizer:
         return self._added.get(text)
 
     def encode(self, text: str) -> list[int]:
-        """Encode plain text; marker strings in it become ordinary tokens."""
+        """Encode plain text; marker strings in it become ordinary tokens. Lines of a long text are remembered."""
         first, *others = text.split(_BLANK_SIGN) if self._blank_sign_ids else [text]
-        ids = self._encode_piece(first)
+        ids = self._cache.encode(first)
         for piece in others:
             # In bytes, as the tokenizer itself would take the sign for a blank.
-            ids += self._blank_sign_ids + self._encode_piece(piece)
+            ids += self._blank_sign_ids + self._cache.encode(piece)
         return ids
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
@@ -184,8 +186,8 @@ class Tokenizer:
         merged = [{"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}, *rest]
         return str(self._tokenizer.apply_chat_template(merged, **arguments))
 
-    def _encode_piece(self, piece: str) -> list[int]:
-        return list(self._plain.encode(piece, add_special_tokens=False).ids)
+    def _encode_all(self, pieces: Sequence[str]) -> list[list[int]]:
+        return [found.ids for found in self._plain.encode_batch_fast(list(pieces), add_special_tokens=False)]
 
     def _encode_template(self, piece: str) -> list[int]:
         return list(self._tokenizer(piece, add_special_tokens=False)["input_ids"]) if piece else []

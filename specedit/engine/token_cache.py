@@ -1,0 +1,135 @@
+"""TokenCache: a text that was encoded before, sent again with a line changed, costs only the changed lines.
+
+A text is cut at line ends into pieces that this tokenizer encodes alone as it does in their context. Where that is so
+depends on the tokenizer, and is found out when the cache is made: no token of its vocabulary may reach over such a cut,
+and texts of every kind of character around it must come out the same. Without a safe cut texts are encoded whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+_MOST_CHARS = 8_000_000
+#: Shorter texts are encoded as they are.
+_LEAST_CHARS = 2_000
+
+
+#: Tokens are searched side by side, with a byte between them that no text has.
+_SEAM = b"\xff"
+
+
+class _Cut(NamedTuple):
+    """A way to cut texts.
+
+    Attributes:
+        piece: matches the text up to the next cut; the last piece is the rest.
+        reach: matches a token that could reach over a cut, with `_SEAM` at both its ends.
+    """
+
+    piece: re.Pattern[str]
+    reach: re.Pattern[bytes]
+
+
+#: The finest first. Tokens of indentation often begin with the line end before them: then the cut goes before both.
+_CUTS = (
+    _Cut(
+        re.compile(r"(?:[^\n]*+\n)+?(?<=\S\n)(?=[ \t]*\S)|[\s\S]++"),
+        re.compile(rb"\n[ \t]*[^\s\xff]|\n[ \t]+\xff"),
+    ),
+    _Cut(
+        re.compile(r"(?:\n*+[^\n]++)+?(?<=\S)(?=\n)|[\s\S]++"),
+        re.compile(rb"[^\s\xff]\n"),
+    ),
+    _Cut(
+        re.compile(r"(?:[^\n]*+\n)+?(?<=\S\n)(?=\S)|[\s\S]++"),
+        re.compile(rb"\n[^\s\xff]"),
+    ),
+)
+
+# What a pre-tokenizer may treat in its own way.
+_ENDS = (
+    "word", "Word", "WORD", "x1", "1", "123456", "_", "__a", "a_b", "'", "'s", "'ll", '"', "#", "//", "/*", "*/", "(",
+    ")", "{", "}", "};", ");", ":", ",", ".", "...", "=", "==", "-", "->", "<", ">", "<|im_end|>", "@a", "$", "`", "\\",
+    "|", "~",
+    "\u00e9", "e\u0301", "\u0301", "\u4e16\u754c", "\u3002", "\U0001f600", "\u200d", "\ufeff", "\u0661", "\u2028",
+    "\u00a0", "\u2581", "\0", "\x85",
+)  # fmt: skip
+_FEW_ENDS = ("word", "1", "(", ");", "\u4e16")
+_GAPS = ("\n", "\n\n", "\n    ", "\n\t", "\n\n        ", " \n", "\n \n ")
+
+
+class TokenCache:
+    """Encodes texts piece by piece and keeps the pieces' tokens; those that were not used for long are dropped."""
+
+    def __init__(
+        self,
+        encode_all: Callable[[Sequence[str]], list[list[int]]],
+        vocabulary: Iterable[bytes],
+        *,
+        max_chars: int = _MOST_CHARS,
+    ) -> None:
+        """Find out how texts can be cut.
+
+        Args:
+            encode_all: texts to token ids.
+            vocabulary: the bytes of all tokens.
+            max_chars: how much text is kept.
+        """
+        self._encode_all = encode_all
+        self._generation_chars = max_chars // 2
+        # What is used moves from the older generation to the newer one; when that is full, the older one is dropped.
+        self._newer: dict[str, array[int]] = {}
+        self._older: dict[str, array[int]] = {}
+        self._newer_chars = 0
+        tokens = _SEAM + _SEAM.join(vocabulary) + _SEAM
+        usable = (cut.piece for cut in _CUTS if not cut.reach.search(tokens) and self._holds(cut.piece))
+        self._piece = next(usable, None)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether texts can be cut for this tokenizer at all."""
+        return self._piece is not None
+
+    @property
+    def chars(self) -> int:
+        """How much text is kept, in characters."""
+        return sum(map(len, self._newer)) + sum(map(len, self._older))
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of `text`, as the tokenizer gives them for the whole."""
+        if self._piece is None or len(text) < _LEAST_CHARS:
+            return self._encode_all([text])[0]
+        pieces = self._piece.findall(text)
+        found = list(map(self._newer.get, pieces))
+        if None in found:
+            known = self._learned({piece for piece, ids in zip(pieces, found, strict=True) if ids is None})
+            found = [ids if ids is not None else known[piece] for piece, ids in zip(pieces, found, strict=True)]
+        return list(itertools.chain.from_iterable(ids for ids in found if ids is not None))
+
+    def _learned(self, pieces: Iterable[str]) -> dict[str, array[int]]:
+        """The tokens of pieces that are not in the newer generation; afterwards they are."""
+        known = {piece: self._older[piece] for piece in pieces if piece in self._older}
+        unknown = [piece for piece in pieces if piece not in known]
+        known.update((piece, array("i", ids)) for piece, ids in zip(unknown, self._encode_all(unknown), strict=True))
+        chars = sum(map(len, known))
+        if self._newer_chars + chars > self._generation_chars:
+            self._older, self._newer, self._newer_chars = self._newer, {}, 0
+        if chars <= self._generation_chars:
+            self._newer.update(known)
+            self._newer_chars += chars
+        return known
+
+    def _holds(self, piece: re.Pattern[str]) -> bool:
+        """Whether what stands on both sides of a cut comes out the same alone as together."""
+        sides = [*itertools.product(_ENDS, _FEW_ENDS), *itertools.product(_FEW_ENDS, _ENDS)]
+        texts = [f"{left}{gap}{right}" for gap in _GAPS for left, right in sides]
+        cut = [piece.findall(text) for text in texts]
+        alone = iter(self._encode_all([part for parts in cut for part in parts]))
+        return all(
+            whole == [token for _ in parts for token in next(alone)]
+            for whole, parts in zip(self._encode_all(texts), cut, strict=True)
+        )
