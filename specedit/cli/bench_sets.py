@@ -12,7 +12,7 @@ from specedit.cli.exits import ended_by_errors
 if TYPE_CHECKING:
     from specedit.bench.sets.packages import Package
 
-KINDS = ("renames-named", "renames-unnamed")
+KINDS = ("lines", "migrations", "parameters", "reindent", "renames-named", "renames-unnamed")
 
 
 @click.command()
@@ -33,7 +33,7 @@ def sets(kind: str, out: Path) -> None:
     from collections import Counter
     from statistics import quantiles
 
-    from specedit.bench.sets import SETS
+    from specedit.bench.sets.kinds import SETS
     from specedit.bench.sets.packages import pinned, source_files
     from specedit.bench.sets.row import write_rows
 
