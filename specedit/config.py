@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 import platformdirs
@@ -28,6 +28,12 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 """A whole number that may be zero."""
 
+DrafterName = Literal["cursor", "replay", "lookup", "ngram"]
+"""A part of the drafter."""
+
+DRAFTERS: tuple[DrafterName, ...] = get_args(DrafterName)
+"""All of them."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings; immutable.
@@ -37,6 +43,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         device: "auto", or what torch calls it: "cpu", "cuda", "cuda:1", "mps".
         dtype: "auto", "float32", "bfloat16" or "float16".
         draft_budget: the most draft tokens verified in one step; 0 drafts none, None lets the engine choose.
+        drafters: what drafts are made from: "cursor" (the file, from where the answer stands in it), "replay" (changes
+            that were made before), "lookup" (any text seen so far), "ngram" (short runs of tokens).
         max_new_tokens: the most tokens in an answer; None allows 1.5 x the region + 256.
         temperature: 0 is greedy, at most 100.
         top_p: sample from the most probable tokens that hold this much probability together; 1 is all.
@@ -51,6 +59,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     device: str = "auto"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     draft_budget: NotNegative | None = None
+    drafters: Annotated[tuple[DrafterName, ...], msgspec.Meta(min_length=1)] = DRAFTERS
     max_new_tokens: Count | None = None
     temperature: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
     top_p: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 1.0
@@ -61,7 +70,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_file_bytes: Count = 5_000_000
 
 
-_FOR_THE_PROJECT = frozenset({"draft_budget", "max_new_tokens", "temperature", "top_p"})
+_FOR_THE_PROJECT = frozenset({"draft_budget", "drafters", "max_new_tokens", "temperature", "top_p"})
 _NEVER_FOR_THE_PROJECT = frozenset(Settings.__struct_fields__) - _FOR_THE_PROJECT | {
     "api_key",
     "commands",
@@ -69,6 +78,7 @@ _NEVER_FOR_THE_PROJECT = frozenset(Settings.__struct_fields__) - _FOR_THE_PROJEC
     "model_paths",
 }
 _VARIABLE_PREFIX = "SPECEDIT_"
+_SEPARATORS = {"drafters": ",", "secret_patterns": os.pathsep}
 
 
 def load_settings(
@@ -82,8 +92,8 @@ def load_settings(
 
     Args:
         project_dir: the project's root; its `specedit.toml` is read, else `[tool.specedit]` of its `pyproject.toml`.
-        env: where `SPECEDIT_MODEL` and the like are looked up; an empty value counts as not given. Lists are
-            separated as in PATH.
+        env: where `SPECEDIT_MODEL` and the like are looked up; an empty value counts as not given. Patterns are
+            separated as in PATH, drafters by commas.
         user_file: the user's file; `config.toml` in the platform's place for specedit's settings if not given.
             It need not exist.
         flags: settings given on the command line; None counts as not given.
@@ -147,7 +157,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
         if key == variable.lower() or not text:
             continue
         if key in Settings.__struct_fields__:
-            value = text.split(os.pathsep) if key == "secret_patterns" else text
+            value = text.split(_SEPARATORS[key]) if key in _SEPARATORS else text
             given[key] = _value(key, value, variable, strict=False)
         elif difflib.get_close_matches(key, Settings.__struct_fields__, cutoff=0.8):
             raise _unknown(key, f"the environment ({variable})", Settings.__struct_fields__)
@@ -169,6 +179,8 @@ def _value(key: str, value: Any, source: str, *, strict: bool = True) -> Any:
     """The value of one setting, checked against its type."""
     if key not in Settings.__struct_fields__:
         raise _unknown(key, source, Settings.__struct_fields__)
+    if key == "drafters":
+        _check_drafters(value, source)
     try:
         checked = msgspec.convert(value, get_type_hints(Settings, include_extras=True)[key], strict=strict)
     except msgspec.ValidationError as error:
@@ -176,6 +188,14 @@ def _value(key: str, value: Any, source: str, *, strict: bool = True) -> Any:
     if key == "secret_patterns":
         _check_patterns(checked, source)
     return checked
+
+
+def _check_drafters(names: Any, source: str) -> None:
+    unknown = [name for name in names if name not in DRAFTERS] if isinstance(names, list | tuple) else []
+    if unknown or names in ([], ()):
+        wrong = f"has {unknown[0]!r} in drafters, which is none" if unknown else "names no drafters"
+        hint = "To draft nothing, set draft_budget to 0." if not unknown else ""
+        raise ConfigError(f"{source} {wrong}. Choose from: {', '.join(DRAFTERS)}. {hint}".rstrip())
 
 
 def _check_patterns(patterns: Iterable[str], source: str) -> None:

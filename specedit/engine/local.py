@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
 
+from specedit.config import DRAFTERS, DrafterName
 from specedit.draft.base import Drafter
 from specedit.draft.prompt_lookup import PromptLookup
 from specedit.engine import loop, reference
@@ -48,6 +50,7 @@ class LocalEngine:
         *,
         model_name: str = "model",
         draft_budget: int | None = None,
+        drafters: Collection[DrafterName] = DRAFTERS,
         costs: CostTable | None = None,
         stop_tokens: Collection[str] = (),
     ) -> None:
@@ -58,6 +61,7 @@ class LocalEngine:
             tokenizer: of the same model.
             model_name: what the model is called in reports.
             draft_budget: the most nodes verified in one step; 0 drafts nothing; None chooses.
+            drafters: which parts of the drafter take part.
             costs: what forwards of the target cost; with it each step verifies as many nodes as pay, without it as many
                 as the budget allows.
             stop_tokens: tokens that end an answer besides those that the model's own files name.
@@ -67,6 +71,7 @@ class LocalEngine:
         self._target = target
         self._tokenizer = tokenizer
         self._budget = _budget(target, draft_budget, costs)
+        self._drafters = tuple(drafters)
         if target.plain_only is not None:
             self.warnings.append(f"no drafting with this model: {target.plain_only}")
         named = {tokenizer.token_id(token) for token in stop_tokens} - {None}
@@ -86,6 +91,7 @@ class LocalEngine:
         device: str = "auto",
         dtype: DtypeName = "auto",
         draft_budget: int | None = None,
+        drafters: Collection[DrafterName] = DRAFTERS,
         costs_dir: Path | None = None,
         fim_markers: FimMarkers | None = None,
         stop_tokens: Collection[str] = (),
@@ -106,9 +112,14 @@ class LocalEngine:
             tokenizer,
             model_name=model_name or path.name,
             draft_budget=draft_budget,
+            drafters=drafters,
             costs=measured_once(target, path, costs_dir) if drafts and costs_dir is not None else None,
             stop_tokens=stop_tokens,
         )
+
+    @cached_property
+    def _drafter(self) -> Drafter:
+        return PromptLookup(self._target.vocab_size, self._tokenizer.special_ids)
 
     def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
         """Stream the answer, drafted and verified; see `Engine.generate`."""
@@ -143,13 +154,14 @@ class LocalEngine:
         self._cached_ids = job.prompt_ids[:reused]
         self._cache.truncate(reused)
         job.stats.cached_tokens = reused
+        self._drafter.begin(job.prompt_ids, job.prediction_ids, job.request.hints)
         written: list[int] = []
         try:
             for emission in loop.decode(
                 self._target,
                 self._cache,
                 job.prompt_ids,
-                drafter=job.drafter(self._target.vocab_size),
+                drafter=self._drafter,
                 sampler=job.sampler,
                 stop_rule=job.stop_rule,
                 budget=self._budget,
@@ -182,26 +194,19 @@ class _Job:
             raise UsageError("a request needs either messages or fim, and not both")
         check_sampling(request.sampling, target.vocab_size)
         self.request = request
-        self._tokenizer = tokenizer
-        self._prediction_ids = tokenizer.encode(request.prediction)
+        self.prediction_ids = tokenizer.encode(request.prediction)
         if request.fim is not None:
             self.prompt_ids = tokenizer.encode_fim(request.fim)
         else:
             self.prompt_ids = tokenizer.encode_chat(request.messages)
         limit = request.max_new_tokens
         if limit is None:
-            limit = len(self._prediction_ids) * 3 // 2 + 256
+            limit = len(self.prediction_ids) * 3 // 2 + 256
         _check_room(len(self.prompt_ids), limit, target.context_tokens)
         self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids)
         self.stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)
         self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
         self.tracer = Tracer(tokenizer)
-
-    def drafter(self, vocab_size: int) -> Drafter:
-        """A drafter that has begun on this request."""
-        drafter = PromptLookup(vocab_size, self._tokenizer.special_ids)
-        drafter.begin(self.prompt_ids, self._prediction_ids, self.request.hints)
-        return drafter
 
 
 def _budget(target: Target, draft_budget: int | None, costs: CostTable | None) -> Budget:
