@@ -7,18 +7,20 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from specedit.cli import stats
 from specedit.cli.exits import INTERRUPTED, code_of
 from specedit.cli.interrupt import Interrupt
 from specedit.cli.outcome import NOT_BEGUN, Outcome, exit_code, summary_of
 from specedit.cli.terminal import harmless, shown_diff, wants_colour
-from specedit.config import Settings, load_settings
+from specedit.cli.trace import Recorder, TracedEdit, page
+from specedit.config import DRAFTERS, Settings, load_settings
 from specedit.edit.document import Document
 from specedit.edit.files import FileSnapshot, check_writable, project_root, read_file, refuse_secret, write_file
 from specedit.edit.region import Region, line_range, symbol, whole_file
@@ -53,8 +55,11 @@ class _Options:
     as_json: bool
     stdin_filename: Path | None
     compare: bool
+    stats: bool
+    trace_file: Path | None
     model: str | None
     no_draft: bool
+    drafters: str | None
     seed: int
     temperature: float | None
     top_p: float | None
@@ -67,6 +72,7 @@ class _Options:
         """All settings, these flags last; those of a project come from where the first file is."""
         flags = {
             "model": self.model,
+            "drafters": self.drafters and [name.strip() for name in self.drafters.split(",")],
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_new_tokens": self.max_new_tokens,
@@ -121,8 +127,17 @@ def _parsed_range(_context: click.Context, _parameter: click.Parameter, value: s
     help="With - as PATH: the name of the text on stdin. With --write the new text goes to stdout.",
 )
 @click.option("--compare", is_flag=True, help="Run the request by plain decoding too, and compare.")
+@click.option("--stats", is_flag=True, help="Say which drafts were accepted and where the time went.")
+@click.option(
+    "--trace",
+    "trace_file",
+    metavar="FILE.html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save a page that shows what was drafted and accepted in each step.",
+)
 @click.option("--model", metavar="NAME", help="Name, hub id or path of the model.")
 @click.option("--no-draft", is_flag=True, help="Decode one token a step.")
+@click.option("--drafters", metavar="NAME,...", help=f"Draft only from these: {', '.join(DRAFTERS)}.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For sampling.")
 @click.option("--temperature", type=click.FloatRange(0, 100), help="0 is greedy decoding.")
 @click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sample from this much of it.")
@@ -166,11 +181,16 @@ def _check_usage(options: _Options) -> None:
         raise click.UsageError("--stdin-filename needs - as PATH.")
     if not options.instruction.strip():
         raise click.UsageError("The instruction is empty. Say what to change with -m.")
+    if options.no_draft and options.drafters:
+        raise click.UsageError("Give --no-draft or --drafters, not both.")
+    for option, file in (("--patch", options.patch_file), ("--trace", options.trace_file)):
+        if file and any(file.resolve() == path.resolve() for path in options.paths):
+            raise click.UsageError(f"{option} names a file that is to be edited.")
+        if file and not file.resolve().parent.is_dir():
+            raise click.UsageError(f"There is no directory {file.parent} for {option}.")
+    if options.patch_file and options.trace_file and options.patch_file.resolve() == options.trace_file.resolve():
+        raise click.UsageError("--patch and --trace name the same file.")
     roots = {project_root(Path(os.path.realpath(path))) for path in options.paths}
-    if options.patch_file and any(options.patch_file.resolve() == path.resolve() for path in options.paths):
-        raise click.UsageError("--patch names a file that is to be edited.")
-    if options.patch_file and not options.patch_file.resolve().parent.is_dir():
-        raise click.UsageError(f"There is no directory {options.patch_file.parent} for the patch.")
     if options.patch_file and len(roots) > 1 and any((root / ".git").exists() for root in roots):
         raise click.UsageError("--patch is for the files of one repository.")
 
@@ -202,6 +222,8 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
         outcomes += [Outcome(path, "cancelled", NOT_BEGUN) for path in options.paths[len(outcomes) :]]
     if options.patch_file:
         _save_patch(options.patch_file, outcomes)
+    if options.trace_file:
+        _save(options.trace_file, page(editor.traced).encode("utf-8"))
     was_interrupted = interrupt.cancel.cancelled
     if summary := summary_of(outcomes, was_interrupted=was_interrupted):
         _say(summary)
@@ -217,6 +239,7 @@ class _Editor:
     settings: Settings
     model: ResolvedModel
     cancel: CancelToken
+    traced: list[TracedEdit] = field(default_factory=list)
 
     @cached_property
     def engine(self) -> LocalEngine:
@@ -254,9 +277,12 @@ class _Editor:
             priority=self._priority,
             cancel=self.cancel,
         )
+        recorder = Recorder(self.engine)
         with _progress(path) as on_text:
-            result = run_edit(request, self.engine, on_text)
-        _say_cost(path, result)
+            result = run_edit(request, recorder if self.options.trace_file else self.engine, on_text)
+        if self.options.trace_file:
+            self.traced.append(TracedEdit(str(path), result.status, tuple(recorder.steps), result.usage))
+        _say_cost(path, result, with_stats=self.options.stats)
         if self.options.compare and result.usage.output_tokens and not self.cancel.cancelled:
             try:
                 self._compare(path, request, result)
@@ -351,7 +377,7 @@ def _say(message: str, path: Path | None = None) -> None:
     click.echo(harmless(f"{path or 'specedit'}: {message}"), err=True)
 
 
-def _say_cost(path: Path, result: EditResult) -> None:
+def _say_cost(path: Path, result: EditResult, *, with_stats: bool) -> None:
     usage = result.usage
     if usage.output_tokens:
         _say(
@@ -359,6 +385,8 @@ def _say_cost(path: Path, result: EditResult) -> None:
             f"{usage.tokens_per_forward:.1f} tokens per forward, {usage.seconds:.2f} s",
             path,
         )
+        for line in stats.lines(usage) if with_stats else ():
+            _say(line, path)
 
 
 @contextmanager
@@ -411,18 +439,23 @@ def _show_diff(outcome: Outcome) -> None:
 
 
 def _save_patch(file: Path, outcomes: list[Outcome]) -> None:
-    """Write the patch whole or not at all; without changes the file stays as it is."""
+    """Write the patch; without changes the file stays as it is."""
     patch = b"".join(outcome.patch for outcome in outcomes)
-    if not patch:
+    if patch:
+        _save(file, patch)
+    else:
         _say(f"there is nothing to save in {file}")
-        return
+
+
+def _save(file: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
     try:
         if file.exists() and not file.is_file():
-            file.write_bytes(patch)  # a pipe or a device
+            file.write_bytes(data)  # a pipe or a device
             return
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as temporary:
-            temporary.write(patch)
+            temporary.write(data)
         Path(temporary.name).chmod(0o644)
         Path(temporary.name).replace(file)
     except OSError as error:
-        raise UsageError(f"The patch can't be written to {file}: {error.strerror}.") from error
+        raise UsageError(f"{file} can't be written: {error.strerror}. Name another place.") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from specedit.cli.progress import drawn_progress
 from specedit.config import Settings
 from specedit.errors import ModelNotFoundError
-from specedit.models import fetch, registry
+from specedit.models import fetch, registry, store
 from specedit.models.progress import readable_size
 from specedit.models.registry import ResolvedModel
 
@@ -47,7 +47,7 @@ def load_engine(found: ResolvedModel, *, settings: Settings, draft: bool = True)
 
     Args:
         found: the model.
-        settings: device, dtype and draft budget come from here.
+        settings: device, dtype, draft budget and drafters come from here.
         draft: False decodes one token a step.
 
     Raises:
@@ -61,6 +61,8 @@ def load_engine(found: ResolvedModel, *, settings: Settings, draft: bool = True)
         device=settings.device,
         dtype=settings.dtype,
         draft_budget=settings.draft_budget if draft else 0,
+        drafters=settings.drafters,
+        costs_dir=store.models_dir().parent / "costs",
         fim_markers=found.entry.fim,
         stop_tokens=found.entry.stop_tokens,
     )

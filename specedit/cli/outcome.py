@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from specedit.cli import stats
 from specedit.cli.exits import NOT_ALL_DONE, WOULD_CHANGE
 from specedit.edit.document import Document
 from specedit.edit.patch import patch_name, unified_patch
@@ -67,13 +68,7 @@ class Outcome:
                 "status": "failed" if self.status == "cancelled" else self.status,
                 "reason": self.reason or None,
                 "hunks": [{"start_line": h.start_line, "old": h.old, "new": h.new} for h in self.hunks],
-                "stats": {
-                    "output_tokens": self.usage.output_tokens,
-                    "forwards": self.usage.forwards,
-                    "drafted": self.usage.drafted,
-                    "accepted": self.usage.accepted,
-                    "seconds": round(self.usage.seconds, 3),
-                },
+                "stats": stats.as_json(self.usage),
             }
         )
 
