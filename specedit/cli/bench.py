@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specedit.cli.bench_regret import regret
 from specedit.cli.bench_replay import draft, replay
 from specedit.cli.bench_sets import sets
 from specedit.cli.exits import ended_by_errors
@@ -33,6 +34,7 @@ def command() -> None:
 command.add_command(replay)
 command.add_command(draft)
 command.add_command(sets)
+command.add_command(regret)
 
 _run_model_code = click.option(
     "--run-model-code", is_flag=True, help="Confirm that programs written by the model may run here."

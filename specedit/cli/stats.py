@@ -18,7 +18,8 @@ def lines(usage: Usage) -> Iterator[str]:
     rest = max(0.0, usage.decode_seconds - usage.draft_seconds - usage.forward_seconds)
     yield (
         f"seconds: {usage.prefill_seconds:.2f} reading the prompt ({usage.cached_tokens} of {usage.prompt_tokens} "
-        f"tokens were known), {usage.draft_seconds:.2f} drafting, {usage.forward_seconds:.2f} forwards, {rest:.2f} all else"
+        f"tokens were known), {usage.draft_seconds:.2f} drafting, {usage.forward_seconds:.2f} forwards, "
+        f"{rest:.2f} all else"
     )
 
 
