@@ -42,6 +42,8 @@ _UNNAMED = {
     "field": "Give the main field a clearer name throughout.",
 }
 
+_KINDS = tuple(_UNNAMED)
+
 # Where a name is defined: the node above it, the field of that node, and what is defined.
 _DEFINITIONS = {
     ("function_definition", "name"): "function",
@@ -127,7 +129,7 @@ def renames_unnamed(files: Iterable[SourceFile]) -> Iterator[Row]:
 
 
 def rename_in(file: SourceFile, *, related: bool) -> Rename | None:
-    """The rename that suits a file best, if any does; which number of places suits differs from file to file.
+    """The rename that suits a file best, if any does; what number of places and what kind suit differs by file.
 
     Args:
         file: where to rename.
@@ -155,8 +157,8 @@ def rename_in(file: SourceFile, *, related: bool) -> Rename | None:
         sites = sum(everywhere[form] for form in forms)
         if _FEWEST <= sites <= _MOST and not foreign & forms.keys() and not _in_columns(file.text, forms):
             found.append(Rename(kind, name, new, forms, sites))
-    wanted = _FEWEST + number_of("sites", file.path) % (_MOST - _FEWEST)
-    found.sort(key=lambda rename: (abs(rename.sites - wanted), rename.old))
+    kind = _KINDS[number_of("kind", file.path) % len(_KINDS)]
+    found.sort(key=lambda rename: (not _suits(rename, file), rename.kind != kind, rename.old))
     return next((rename for rename in found if parses(rename.apply(file.text), file.language)), None)
 
 
@@ -168,9 +170,15 @@ def _patterns(*, named: bool) -> list[Pattern]:
     ]
 
 
+def _suits(rename: Rename, file: SourceFile) -> bool:
+    """Whether it has about as many places as a file is meant to have, so that a set has renames of all sizes."""
+    wanted = _FEWEST + number_of("sites", file.path) % (_MOST - _FEWEST)
+    return wanted / 2 < rename.sites < wanted * 2
+
+
 def _change(file: SourceFile, *, related: bool, named: bool) -> Change | None:
     rename = rename_in(file, related=related)
-    if rename is None:
+    if rename is None or not _suits(rename, file):
         return None
     if not named:
         return Change(rename.apply(file.text), rename.sites, (_UNNAMED[rename.kind],))
