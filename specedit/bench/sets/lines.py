@@ -39,14 +39,6 @@ _RULES = (
         rows=2,
     ),
     Rule(
-        "open-encoding",
-        ("python",),
-        r"(?<![\w.])open\(([\w.]+(?:, ['\"][rwa]\+?['\"])?)\)",
-        r'open(\1, encoding="utf-8")',
-        ("Give every open() the encoding utf-8.",),
-        fewest=3,
-    ),
-    Rule(
         "slow-tests",
         ("python",),
         r"^( *)(def test\w*\()",
@@ -176,7 +168,6 @@ _RULES = (
         r"^( *)#\[derive\(((?:(?!Clone|Copy)[\w:, ])+)\)\]$",
         r"\1#[derive(\2, Clone)]",
         ("Derive Clone as well wherever something is derived.",),
-        fewest=3,
     ),
     Rule(
         "crate-visibility",
@@ -202,14 +193,6 @@ _RULES = (
         r'\1, "values differ");',
         ('Add the message "values differ" to each assert_eq.',),
         rows=2,
-    ),
-    Rule(
-        "unsigned-counters",
-        ("c",),
-        r"^(\s+)int (i|j|k|n|len|count|size)([;,]| =)",
-        r"\1size_t \2\3",
-        ("Make the counters size_t.",),
-        fewest=4,
     ),
     Rule(
         "null-after-free",
