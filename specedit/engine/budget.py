@@ -18,7 +18,9 @@ from specedit.draft.tree import DraftTree, FloatArray
 from specedit.engine.costs import ForwardCosts
 from specedit.engine.depths import DEPTH_BUCKETS, depth_bucket
 
-#: Tokens of belief that a drafter means what it says.
+#: What a drafter's beliefs are multiplied with before it has shown anything, and how many tokens outweigh that. So the
+#: first draft of all is short, and a part of which nothing ever comes true keeps little.
+_PRIOR_RATIO = 0.8
 _PRIOR_TOKENS = 1.0
 #: Expected tokens that are remembered about depth 1; deeper buckets are wider and remember as many times more.
 _MEMORY_TOKENS = 16.0
@@ -151,8 +153,8 @@ class Trust:
         """For each depth bucket: what the beliefs of `origin` are to be multiplied with."""
         records = self._records.get(origin)
         if records is None:
-            return [1.0] * len(DEPTH_BUCKETS)
-        return list(accumulate(records, lambda ratio, record: record.ratio(ratio), initial=1.0))[1:]
+            return [_PRIOR_RATIO] * len(DEPTH_BUCKETS)
+        return list(accumulate(records, lambda ratio, record: record.ratio(ratio), initial=_PRIOR_RATIO))[1:]
 
     def path_probs(self, tree: DraftTree) -> list[float]:
         """[N] the calibrated belief that a node and its ancestors are right; never above the parent's."""
@@ -170,7 +172,7 @@ class Trust:
 
     def most_hopeful(self, nodes: int) -> FloatArray:
         """[nodes] the path probabilities of a chain that is certain of itself, by the most trusted part."""
-        known = [self.ratios(origin) for origin in self._records] or [[1.0] * len(DEPTH_BUCKETS)]
+        known = [self.ratios(origin) for origin in self._records] or [self.ratios("")]
         best = [min(1.0, max(ratios)) for ratios in zip(*known, strict=True)]
         return np.cumprod([best[depth_bucket(depth)] for depth in range(1, nodes + 1)])
 
