@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -166,10 +167,19 @@ def looks_like_an_edit(before: str, after: str, old_version: str = "", new_versi
     """Whether few enough lines change, and more than the version number does."""
     if old_version and before.replace(old_version, new_version) == after:
         return False
+    old, new = Counter(before.split("\n")), Counter(after.split("\n"))
+    most = min(MOST_CHANGED_LINES, int(MOST_CHANGED_SHARE * (old.total() + new.total())))
+    # Lines that only one side has are cheap to count, and few files are left to compare in order.
+    return before != after and ((old - new) + (new - old)).total() <= most and _changed_lines(before, after) <= most
+
+
+def _changed_lines(before: str, after: str) -> int:
     old, new = before.split("\n"), after.split("\n")
+    for _ in range(2):  # cut what is equal at the start, turned round; then at the end
+        same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        old, new = old[same:][::-1], new[same:][::-1]
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    changed = len(old) + len(new) - 2 * sum(block.size for block in blocks)
-    return 0 < changed <= MOST_CHANGED_LINES and changed / (len(old) + len(new)) <= MOST_CHANGED_SHARE
+    return len(old) + len(new) - 2 * sum(block.size for block in blocks)
 
 
 def write(rows: Iterable[Pair | SourceFile], file: Path) -> None:
