@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 CURSOR_NODE, REPLAY_NODE, LOOKUP_NODE, NGRAM_NODE = range(4)
 
 #: Places that a node keeps.
-_KEPT = 6
+_KEPT = 8
 _POOL = 4096
 _TAIL = 4
 _BRANCH_ROOM = MAX_BELIEFS + 24
@@ -36,7 +36,7 @@ _LEAST_NOVEL = 0.004
 _TABLE_SHARE = 0.7
 #: Near nodes are worth more than their probability says: what they settle, the next step need not ask.
 _NEAR_DEPTH = 8
-_NEAR_BONUS = 1.3
+_NEAR_BONUS = 20.0
 
 
 @jit
@@ -182,7 +182,7 @@ def expand(
                     else:
                         found = find_matches(index[0], index[1], index[2], index[3], tail, _TAIL, 3, ends[:6], lengths)
                     for row in range(found):
-                        if spoken == _BRANCH_ROOM or lengths[row] < 2:
+                        if spoken == _BRANCH_ROOM or lengths[row] < 1:
                             continue
                         place = settle(texts, state, ends[row] + (OUTPUT if source == 0 else 0))
                         if place < 0:
@@ -284,7 +284,7 @@ def expand(
             for slot in range(pool_kept[child]):
                 pool_weight[child, slot] /= prob
             if heaped < _POOL:
-                key = pool_path[child] * (_NEAR_BONUS if depth < _NEAR_DEPTH else 1.0)
+                key = pool_path[child] * (1.0 + _NEAR_BONUS / (depth + 1.0))
                 heaped = _push(heap, heap_key, heaped, child, key)
 
         # 4. The best child of all becomes the next node.
