@@ -6,7 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from specedit.engine.api import DrafterUsage, FinishReason, GenerateRequest, TextChunk, Usage
+from specedit.engine.api import (
+    DraftedToken,
+    DrafterUsage,
+    FinishReason,
+    GenerateRequest,
+    TextChunk,
+    TraceStep,
+    Usage,
+)
 
 
 @dataclass
@@ -46,8 +54,17 @@ class ScriptedEngine:
             if request.cancel.cancelled:
                 yield TextChunk("", _usage(count), "cancelled")
                 return
-            yield TextChunk(answer[start : start + self.chunk_chars], _usage(count))
+            text = answer[start : start + self.chunk_chars]
+            yield TextChunk(text, _usage(count), step=_step(text) if request.trace else None)
         yield TextChunk("", _usage(len(starts)), self.finish_reason)
+
+
+def _step(text: str) -> TraceStep:
+    """All but the last character were drafted, one a token, and another branch in vain."""
+    *drafted, last = text
+    right = [DraftedToken(one, place - 1, "lookup", 0.9) for place, one in enumerate(drafted)]
+    wrong = DraftedToken("no", -1, "cursor", 0.1)
+    return TraceStep((*right, wrong), tuple(range(len(right))), (*drafted, last), len(right) + 1, 0.001, 0.1)
 
 
 def _usage(chunks: int) -> Usage:
@@ -57,7 +74,11 @@ def _usage(chunks: int) -> Usage:
         forwards=chunks,
         prefill_forwards=1,
         drafters={"lookup": DrafterUsage(drafted=6 * chunks, accepted=4 * chunks)},
+        depths={"1": DrafterUsage(drafted=2 * chunks, accepted=chunks)},
+        largest_draft=6,
         decode_seconds=0.5,
+        draft_seconds=0.1,
+        forward_seconds=0.3,
     )
 
 

@@ -1,8 +1,8 @@
 """What drafting costs where it can't help, beside what it gains where it can: plain and drafted decoding in one run.
 
 One engine answers each prompt both ways, one after the other, in turns which goes first. Prompts that have nothing to
-copy and edits that are mostly copied are mixed, so that what the engine learned from the one is what it begins the other
-with. Seconds are those of the decode steps; reading the prompt is the same work for both.
+copy and edits that are mostly copied are mixed, so that the engine begins the one with what it learned from the other.
+Seconds are those of the decode steps; reading the prompt is the same work for both.
 """
 
 from __future__ import annotations

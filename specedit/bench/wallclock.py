@@ -18,6 +18,7 @@ import torch
 
 from specedit.bench.case import Case
 from specedit.edit.session import generate_request, run_edit
+from specedit.engine import costs
 from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
 from specedit.engine.local import LocalEngine
 from specedit.engine.target import Target, convert_gguf
@@ -85,9 +86,10 @@ def measure(
     tokenizer = Tokenizer.load(found.path, found.entry.fim)
     target = Target.load(found.path)
     stop_tokens = found.entry.stop_tokens
+    table = None if target.plain_only else costs.measure(target)
 
     def local() -> LocalEngine:
-        return LocalEngine(target, tokenizer, model_name=found.name, stop_tokens=stop_tokens)
+        return LocalEngine(target, tokenizer, model_name=found.name, costs=table, stop_tokens=stop_tokens)
 
     makers: dict[Way, Callable[[], Engine]] = {
         "plain": lambda: _Plain(local()),

@@ -147,3 +147,26 @@ def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not(load):
 def test_settings_do_not_change(load):
     with pytest.raises(AttributeError):
         load().model = "x"
+
+
+def test_drafters_come_from_every_source(load):
+    assert load().drafters == ("cursor", "replay", "lookup", "ngram")
+    assert load('drafters = ["cursor"]').drafters == ("cursor",)
+    assert load(project_toml='drafters = ["replay", "cursor"]').drafters == ("replay", "cursor")
+    assert load(env={"SPECEDIT_DRAFTERS": "lookup,ngram"}).drafters == ("lookup", "ngram")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"user": 'drafters = ["cursor", "medusa"]'}, "'medusa'"),
+        ({"env": {"SPECEDIT_DRAFTERS": "medusa"}}, "'medusa'"),
+        ({"project_toml": "drafters = []"}, "draft_budget to 0"),
+        ({"user": 'drafters = "cursor"'}, "drafters"),
+    ],
+)
+def test_unknown_drafters_are_refused_with_those_that_there_are(load, given, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        load(**given)
+    if "'" in said:
+        assert "cursor, replay, lookup, ngram" in str(caught.value)

@@ -12,6 +12,12 @@ def tiny(tmp_path_factory):
     return str(save_tiny_model(tmp_path_factory.mktemp("tiny")))
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """No costs of tiny models in the user's cache."""
+    monkeypatch.setenv("SPECEDIT_CACHE", str(tmp_path / "cache"))
+
+
 def bench(*arguments):
     return CliRunner().invoke(main, ["bench", *map(str, arguments)])
 

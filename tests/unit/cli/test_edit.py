@@ -331,3 +331,63 @@ def test_a_patch_never_replaces_what_it_should_not(project, edit):
 def test_a_secret_on_stdin_is_a_secret(project, edit):
     result = edit("-", "--stdin-filename", "prod.env", "-m", "x", stdin="KEY=1\n")
     assert (result.exit_code, result.engine.requests) == (3, [])
+
+
+def test_stats_say_what_was_accepted_and_where_the_time_went(project, edit):
+    said = edit(_write("area.py"), "-m", "rename w to width", "--stats").stderr
+    assert "lookup: " in said
+    assert "1: " in said
+    assert "6 at most" in said
+    assert "0.10 drafting, 0.30 forwards, 0.10 all else" in said
+    assert "drafting" not in edit(_write("area.py"), "-m", "rename w to width").stderr
+
+
+def test_trace_saves_one_page_for_all_files(project, edit):
+    paths = [_write("area.py"), _write("other.py")]
+    result = edit(*paths, "-m", "rename w to width", "--trace", "trace.html")
+    assert result.exit_code == 0
+    page = Path("trace.html").read_text()
+    assert page.count("<section>") == 2
+    assert "other.py: changed" in page
+    assert sorted(path.name for path in Path().iterdir()) == [".git", "area.py", "other.py", "trace.html"]
+    assert all(request.trace for request in result.engine.requests)
+    assert not edit(paths[0], "-m", "rename w to width").engine.requests[0].trace, "nothing is collected unasked"
+
+
+def test_a_trace_shows_refused_and_failed_edits_too(project, edit):
+    answers = ["I would rather not.", EngineError("the device is gone")]
+    edit(_write("area.py"), _write("other.py"), "-m", "rename w", "--trace", "trace.html", answers=answers)
+    page = Path("trace.html").read_text()
+    assert "area.py: refused" in page
+    assert "other.py: failed" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--trace", "area.py"], "--trace names a file that is to be edited"),
+        (["--trace", "nowhere/trace.html"], "no directory nowhere"),
+        (["--trace", "out", "--patch", "out"], "the same file"),
+        (["--drafters", "cursor,eagle"], "'eagle'"),
+        (["--drafters", "cursor,eagle"], "cursor, replay, lookup, ngram"),
+        (["--drafters", ","], "cursor, replay, lookup, ngram"),
+        (["--drafters", "cursor", "--no-draft"], "not both"),
+    ],
+)
+def test_wrong_drafters_and_traces_are_told_before_the_model_is_loaded(project, edit, arguments, said):
+    result = edit(_write("area.py"), "-m", "rename w to width", *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.loaded == []
+
+
+def test_the_drafters_reach_the_engine(project, edit, monkeypatch):
+    edit(_write("area.py"), "-m", "rename w to width")
+    given = []
+    engine = ScriptedEngine([GOOD])
+    monkeypatch.setattr(engines, "load_engine", lambda *_, settings, draft: given.append((settings, draft)) or engine)
+    arguments = ["edit", "area.py", "-m", "rename w to width"]
+    CliRunner().invoke(main, [*arguments, "--drafters", "lookup, cursor"])
+    CliRunner().invoke(main, [*arguments, "--no-draft"])
+    assert given[0][0].drafters == ("lookup", "cursor")
+    assert [draft for _, draft in given] == [True, False]

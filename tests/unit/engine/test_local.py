@@ -10,6 +10,7 @@ import torch
 from transformers import MambaConfig
 
 from specedit.engine.api import CancelToken, Fim, GenerateRequest, Message, Sampling
+from specedit.engine.costs import CostTable
 from specedit.engine.local import LocalEngine
 from specedit.engine.target import Target
 from specedit.engine.tokens import Tokenizer
@@ -311,3 +312,62 @@ def test_a_recurrent_model_decodes_plainly_and_says_so_in_one_line(tmp_path):
     for request in (ask(max_new_tokens=20), ask("other", max_new_tokens=20)):
         usage = assert_right(engine, request)
         assert (usage.output_tokens, usage.forwards, usage.drafted) == (20, 20, 0)
+
+
+def test_a_trace_shows_each_step_and_is_collected_only_when_asked(engine):
+    content = FILE + "naïve 世界"
+    chunks = list(engine.generate(ask(content, trace=True)))
+    steps = [chunk.step for chunk in chunks]
+    usage = chunks[-1].usage
+    assert len(steps) == usage.forwards
+    assert sum(len(step.emitted) for step in steps) == usage.output_tokens
+    # A character that the answer's end cuts off belongs to no token.
+    shown = "".join(chunk.text for chunk in chunks).removesuffix("\ufffd")
+    assert "".join(text for step in steps for text in step.emitted).removesuffix("\ufffd") == shown
+    assert sum(len(step.drafted) for step in steps) == usage.drafted > 0
+    assert sum(len(step.accepted) for step in steps) == usage.accepted > 0
+    for step in steps:
+        path = [step.drafted[node] for node in step.accepted]
+        assert [token.parent for token in path] == [-1, *step.accepted][: len(path)]
+        assert tuple(token.text for token in path if token.text != "\ufffd") == tuple(
+            text for token, text in zip(path, step.emitted, strict=False) if token.text != "\ufffd"
+        )
+        assert {token.origin for token in step.drafted} <= set(usage.drafters)
+        assert step.proposed >= len(step.drafted)
+        assert step.forward_seconds > 0
+    assert all(chunk.step is None for chunk in engine.generate(ask(content)))
+
+
+def test_a_plain_answer_has_steps_without_drafts(engine):
+    steps = [chunk.step for chunk in engine.generate_plain(ask(trace=True))]
+    assert all(len(step.emitted) == 1 and not step.drafted for step in steps)
+
+
+def test_the_time_of_drafting_and_of_forwards_is_part_of_the_decode_time(engine):
+    _, _, usage = answer(engine.generate(ask()))
+    assert usage.draft_seconds > 0
+    assert usage.forward_seconds > 0
+    assert usage.draft_seconds + usage.forward_seconds <= usage.decode_seconds
+    assert sum(depth.drafted for depth in usage.depths.values()) == usage.drafted
+    assert sum(depth.accepted for depth in usage.depths.values()) == usage.accepted
+    assert 0 < usage.largest_draft <= 16
+
+
+@pytest.mark.parametrize("seconds", [(0.01, 0.01), (0.01, 1.0)])
+def test_with_measured_costs_the_text_is_that_of_plain_decoding(target, tokenizer, seconds):
+    engine = LocalEngine(target, tokenizer, costs=CostTable((1, 129), seconds))
+    for seed, content in enumerate((FILE, "x = 1", FILE)):
+        assert_right(engine, ask(content, seed=seed, sampling=SEEDED))
+
+
+def test_where_forwards_over_many_rows_are_dear_few_nodes_are_verified(target, tokenizer):
+    dear = LocalEngine(target, tokenizer, costs=CostTable((1, 2, 129), (1e-9, 1.0, 129.0)))
+    assert answer(dear.generate(ask()))[2].drafted == 0
+
+
+def test_loading_measures_costs_once(model_path, tmp_path):
+    for _ in range(2):
+        assert_right(LocalEngine.load(model_path, device="cpu", costs_dir=tmp_path), ask())
+        assert len(list(tmp_path.iterdir())) == 1
+    LocalEngine.load(model_path, device="cpu", draft_budget=0, costs_dir=tmp_path / "none")
+    assert not (tmp_path / "none").exists(), "what drafts nothing needs no costs"
