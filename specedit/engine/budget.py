@@ -8,7 +8,7 @@ not pay it is 0. What costs time for each token, however it was found, changes n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Protocol
 
@@ -92,6 +92,7 @@ class DraftBudget:
         self._proposal = DraftTree.chain([])
         self._verified = 0
         self._shadow: _Shadow | None = None
+        self._seconds = self._step_seconds()
 
     def begin(self) -> None:
         """Start an answer: what was proposed for the last one is forgotten, what was learned is not."""
@@ -102,14 +103,14 @@ class DraftBudget:
         most = min(self._nodes, limit)
         if most <= 0:
             return 0
-        worth = best_size(self._trust.most_hopeful(most), self._seconds(most))
+        worth = best_size(self._trust.most_hopeful(most), self._seconds[: most + 1])
         return min(most, max(worth, _LEAST_ROOM))
 
     def trim(self, tree: DraftTree) -> DraftTree:
         """The nodes that pay, the most probable first, as far as each part can be trusted."""
         probs = np.array(self._trust.path_probs(tree))
         order = np.argsort(-probs, kind="stable")
-        self._verified = best_size(probs[order], self._seconds(len(tree)))
+        self._verified = best_size(probs[order], self._seconds[: len(tree) + 1])
         self._proposal = tree
         return _subtree(tree, order[: self._verified])
 
@@ -117,13 +118,14 @@ class DraftBudget:
         """Learn from the step: which nodes, verified or not, the emitted tokens prove right or wrong."""
         self._costs.observe(1 + self._verified, forward_seconds)
         self._draft_seconds += _DRAFT_SECONDS_RATE * (draft_seconds - self._draft_seconds)
+        self._seconds = self._step_seconds()
         newest = self._trust.follow(_Shadow.of(self._proposal), token_ids)
         older = self._trust.follow(self._shadow, token_ids) if self._shadow else None
         self._shadow = older or newest
 
-    def _seconds(self, nodes: int) -> FloatArray:
+    def _step_seconds(self) -> FloatArray:
         """[nodes + 1] seconds of a step that verifies 0, 1, ... nodes."""
-        return self._costs.seconds(nodes + 1) + self._draft_seconds
+        return self._costs.seconds(self._nodes + 1) + self._draft_seconds
 
 
 def best_size(path_probs: FloatArray, seconds: FloatArray) -> int:
@@ -178,32 +180,30 @@ class Trust:
 
     def follow(self, shadow: _Shadow, token_ids: Sequence[int]) -> _Shadow | None:
         """Judge the nodes of a proposal by the tokens that came; what of it may still come true, or None."""
+        node, depth = shadow.node, shadow.depth
         for token_id in token_ids:
-            children = shadow.children.get(shadow.node)
-            if not children:
+            children = shadow.children.get(node)
+            if children is None:
                 return None
-            right = self._judge(shadow, children, token_id)
+            depth += 1
+            right = next((child for child in children if shadow.tokens[child] == token_id), None)
+            self._judge(shadow, children, right, depth_bucket(depth))
             if right is None:
                 return None
-            shadow = _Shadow(shadow.tree, shadow.children, right, shadow.depth + 1)
-        return shadow if shadow.node in shadow.children else None
+            node = right
+        return replace(shadow, node=node, depth=depth) if node in shadow.children else None
 
-    def _judge(self, shadow: _Shadow, children: list[int], token_id: int) -> int | None:
-        """Record what each part said about one position; the node that was right, or None."""
-        bucket = depth_bucket(shadow.depth + 1)
-        tree, origins = shadow.tree, shadow.tree.origins
+    def _judge(self, shadow: _Shadow, children: list[int], right: int | None, bucket: int) -> None:
+        """Record what each part expected of one position, and which of them was right."""
         expected: dict[str, float] = {}
-        right = None
         for child in children:
-            origin = origins[child] if origins else ""
-            expected[origin] = expected.get(origin, 0.0) + float(np.exp(tree.log_probs[child]))
-            if tree.token_ids[child] == token_id:
-                right = child
+            origin = shadow.origins[child]
+            expected[origin] = expected.get(origin, 0.0) + shadow.beliefs[child]
         for origin, mass in expected.items():
-            hit = right is not None and (origins[right] if origins else "") == origin
-            records = self._records.setdefault(origin, [_Record() for _ in DEPTH_BUCKETS])
-            records[bucket].add(min(mass, 1.0), hit, memory=_MEMORY_TOKENS * (1 << bucket))
-        return right
+            if origin not in self._records:
+                self._records[origin] = [_Record() for _ in DEPTH_BUCKETS]
+            hit = right is not None and shadow.origins[right] == origin
+            self._records[origin][bucket].add(min(mass, 1.0), hit, memory=_MEMORY_TOKENS * (1 << bucket))
 
 
 @dataclass(slots=True)
@@ -225,8 +225,10 @@ class _Record:
 class _Shadow:
     """A proposal, verified or not, and how far the emitted tokens have followed it."""
 
-    tree: DraftTree
-    children: dict[int, list[int]] = field(repr=False)
+    tokens: list[int]
+    beliefs: list[float]
+    origins: Sequence[str]
+    children: dict[int, list[int]]
     node: int = -1
     depth: int = 0
 
@@ -235,7 +237,7 @@ class _Shadow:
         children: dict[int, list[int]] = {}
         for node, parent in enumerate(tree.parents.tolist()):
             children.setdefault(parent, []).append(node)
-        return cls(tree, children)
+        return cls(tree.token_ids.tolist(), np.exp(tree.log_probs).tolist(), _origins(tree), children)
 
 
 def _origins(tree: DraftTree) -> Sequence[str]:
