@@ -111,7 +111,7 @@ class _Section:
         )
 
     def _bars(self) -> Iterator[str]:
-        most = max((max(len(step.emitted), len(step.drafted)) for step in self.edit.steps), default=1)
+        most = max((len(step.emitted) + len(step.drafted) - len(step.accepted) for step in self.edit.steps), default=1)
         for index, step in enumerate(self.edit.steps):
             origins = Counter(step.drafted[node].origin for node in step.accepted)
             part = self.classes.get(origins.most_common(1)[0][0], "") if origins else ""
