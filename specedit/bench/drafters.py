@@ -49,6 +49,7 @@ def _edit(loaded: LoadedTokenizer, parts: Sequence[str] | None = None) -> Drafte
 
 
 _MAKERS: dict[str, Callable[[LoadedTokenizer], Drafter]] = {
+    "edit": _edit,
     "lookup": lambda loaded: PromptLookup(loaded.vocab_size, loaded.tokenizer.special_ids),
     "transformers": lambda _: EarliestNgram("transformers", (2, 1), 10),
     "ngram-k5": lambda _: EarliestNgram("ngram-k5", (5, 4, 3, 2), 5),

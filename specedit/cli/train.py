@@ -53,3 +53,42 @@ def releases(folder: Path, only: tuple[str, ...]) -> None:
         write(pairs.values(), folder / "pairs.jsonl")
         write(files.values(), folder / "files.jsonl")
         click.echo(f"{len(pairs)} edits, {len(files)} files in {folder}")
+
+
+@command.command()
+@click.argument("files", type=_FILE)
+@click.option("--model", metavar="NAME", required=True, help="The model whose tokenizer counts; it has to be pulled.")
+@click.option("--out", "table", type=click.Path(dir_okay=False, path_type=Path), required=True, help="Where to write.")
+@click.option(
+    "--chars-a-language",
+    type=click.IntRange(min=1),
+    default=45_000_000,
+    show_default=True,
+    help="Text counted of each language.",
+)
+def ngrams(files: Path, model: str, table: Path, chars_a_language: int) -> None:
+    """Count a static n-gram table over FILES, the files.jsonl of `specedit train releases`.
+
+    Each tenth package is held out; the figures say how well the table predicts its tokens.
+    """
+    with ended_by_errors("interrupted; nothing was written."):
+        from specedit.models import registry
+
+        place = registry.resolve(model).path
+        from specedit.draft.ngram_file import fingerprint, unpack
+        from specedit.engine.tokens import Tokenizer
+        from specedit.train.ngrams import HELD_OUT, MOST_TOKENS, Corpus, balanced, build, measure
+        from specedit.train.releases import SourceFile, load
+
+        tokenizer = Tokenizer.load(place)
+        corpus = Corpus.of(balanced(load(files, SourceFile), chars_a_language), tokenizer.encode)
+        counted, held_out = corpus.split(HELD_OUT)
+        content = build(counted, fingerprint(tokenizer.token_bytes, MOST_TOKENS))
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.write_bytes(content)
+        quality = measure(unpack(table), held_out)
+        click.echo(f"{table}: {len(content):,} bytes, {len(counted.tokens):,} tokens, {len(counted.packages)} packages")
+        click.echo(
+            f"{quality.positions:,} tokens of {len(held_out.packages)} other packages: {quality.known:.1%} among the "
+            f"followers, mean probability {quality.mean_prob:.3f}, mean log where known {quality.mean_log_prob:.2f}"
+        )

@@ -9,6 +9,8 @@ them" (McFadden, 1974), fitted beforehand on releases of packages; see `priors.p
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,7 +31,7 @@ from specedit.draft.edit_cursor import (
 )
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, belief_in
-from specedit.draft.suffix_index import Tokens, find_matches, match_length
+from specedit.draft.suffix_index import IndexArrays, find_matches, match_length
 from specedit.draft.tree import IntArray
 from specedit.draft.vocabulary import BLANK, LINE, NUM_KINDS
 
@@ -82,6 +84,38 @@ _SCAN_MADE = 2000
 _KIN_WINDOW = 300
 _KIN_NEAR = 40
 NOT_KIN = -1
+
+
+class Beliefs(NamedTuple):
+    """Room for the beliefs about one next token.
+
+    Attributes:
+        places: [MAX_BELIEFS] settled places, each once.
+        groups: [MAX_BELIEFS] what each belief copies from.
+        matches: [MAX_BELIEFS] how many tokens before the place match the answer's end.
+        features: [MAX_BELIEFS, NUM_FEATURES] parameter numbers, -1 for none.
+        none: [2] the parameter numbers of "none of them".
+        weights: [MAX_BELIEFS] probabilities.
+    """
+
+    places: IntArray
+    groups: IntArray
+    matches: IntArray
+    features: IntArray
+    none: IntArray
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def empty(cls) -> Beliefs:
+        """Room, with nothing in it."""
+        return cls(
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty(MAX_BELIEFS, dtype=np.int64),
+            np.empty((MAX_BELIEFS, NUM_FEATURES), dtype=np.int64),
+            np.empty(2, dtype=np.int64),
+            np.empty(MAX_BELIEFS),
+        )
 
 
 @jit
@@ -152,35 +186,34 @@ def _add(places: IntArray, groups: IntArray, matches: IntArray, features: IntArr
 def gather(
     texts: Texts,
     state: IntArray,
-    index: tuple[Tokens, int, Tokens, Tokens],
-    written: tuple[Tokens, int, Tokens, Tokens],
+    index: IndexArrays,
+    written: IndexArrays,
     resume: IntArray,
     table: Table,
     parts: int,
-    places: IntArray,
-    groups: IntArray,
-    matches: IntArray,
-    features: IntArray,
-    none: IntArray,
+    beliefs: Beliefs,
 ) -> int:
     """Collect the beliefs about the next token.
 
     Args:
         texts, state: where the answer stands.
-        index: slab, length, heads and links of the index over the ground.
+        index: over the ground.
         written: the same over the output array.
         resume: ground places, ascending, where the text half expects the answer to rejoin the prediction.
         table: static n-grams; may be empty.
         parts: which drafters may take part, as bits 1 (cursor), 2 (replay), 4 (lookup).
-        places: [room] receives settled places, each once.
-        groups: [room] receives what each belief copies from.
-        matches: [room] receives how many tokens before the place match the answer's end.
-        features: [room, NUM_FEATURES] receives parameter numbers, -1 for none.
-        none: [2] receives the parameter numbers of "none of them".
+        beliefs: receives them, all but their weights.
 
     Returns:
         How many beliefs there are.
     """
+    places, groups, matches, features, none = (
+        beliefs.places,
+        beliefs.groups,
+        beliefs.matches,
+        beliefs.features,
+        beliefs.none,
+    )
     length = state[LENGTH]
     output = texts.output
     last = output[length - 1]
@@ -207,9 +240,7 @@ def gather(
             else:
                 longest = match_length(texts.ground, cursor, output, length, 32)
                 groups[row] = NEAR
-                features[row, 0] = (
-                    _NEAR_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * _DISTANCE_BUCKETS
-                )
+                features[row, 0] = _NEAR_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * _DISTANCE_BUCKETS
                 features[row, 1] = _SPAN_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * 2
             matches[row] = longest
     sure = doing == FOLLOW and longest >= _SURE_MATCH
@@ -238,7 +269,7 @@ def gather(
     if parts & 4 and not sure:
         ends = np.empty(32, dtype=np.int64)
         lengths = np.empty(32, dtype=np.int64)
-        found = find_matches(index[0], index[1], index[2], index[3], output, length, _LINKS, ends, lengths)
+        found = find_matches(index, output, length, _LINKS, ends, lengths)
         for at in range(found):
             place, match = ends[at], lengths[at]
             if place == end:
@@ -257,7 +288,7 @@ def gather(
                     matches[row] = match
                     features[row, 0] = _PROMPT_AT + doing * _MATCH_BUCKETS + match_bucket(match)
             longest = max(longest, match)
-        found = find_matches(written[0], written[1], written[2], written[3], output, length, _LINKS, ends, lengths)
+        found = find_matches(written, output, length, _LINKS, ends, lengths)
         latest = 0
         for at in range(found):
             latest = max(latest, ends[at])
@@ -299,9 +330,7 @@ def gather(
         count = _kin(texts, state, places, groups, matches, features, count, doing, last_kind)
     for row in range(count):
         token = token_at(texts, places[row])
-        features[row, 4] = (
-            _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + texts.kinds[token]
-        )
+        features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + texts.kinds[token]
         evidence = belief_in(table, output[length - 2], last, token)
         features[row, 5] = _EVIDENCE_AT + (groups[row] * NUM_STATES + doing) * _EVIDENCE_BUCKETS + evidence
     none[0] = _NONE_AT + (doing * _MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
@@ -451,18 +480,16 @@ def _guess(
 
 
 @jit
-def weigh(
-    features: IntArray, count: int, none: IntArray, parameters: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-) -> float:
-    """Fill `weights` [count] with the beliefs' probabilities; return that of "none of them"."""
-    nothing = np.exp(parameters[none[0]] + parameters[none[1]])
+def weigh(beliefs: Beliefs, count: int, parameters: npt.NDArray[np.float64]) -> float:
+    """Give the first `count` beliefs their probabilities; return that of "none of them"."""
+    nothing = np.exp(parameters[beliefs.none[0]] + parameters[beliefs.none[1]])
     total = nothing
     for row in range(count):
         score = 0.0
         for column in range(NUM_FEATURES):
-            if features[row, column] >= 0:
-                score += parameters[features[row, column]]
-        weights[row] = np.exp(score)
-        total += weights[row]
-    weights[:count] /= total
-    return nothing / total
+            if beliefs.features[row, column] >= 0:
+                score += parameters[beliefs.features[row, column]]
+        beliefs.weights[row] = np.exp(score)
+        total += beliefs.weights[row]
+    beliefs.weights[:count] /= total
+    return float(nothing / total)

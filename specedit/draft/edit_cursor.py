@@ -98,10 +98,10 @@ def settle(texts: Texts, state: IntArray, place: int) -> int:
 def token_at(texts: Texts, place: int) -> int:
     """The token at a settled place."""
     if place >= MADE:
-        return texts.made[place - MADE]
+        return int(texts.made[place - MADE])
     if place >= OUTPUT:
-        return texts.output[place - OUTPUT]
-    return texts.ground[place]
+        return int(texts.output[place - OUTPUT])
+    return int(texts.ground[place])
 
 
 @jit
@@ -111,7 +111,7 @@ def site_at(texts: Texts, state: IntArray, place: int, came_from: int) -> int:
     A reading that comes from the end of a made text goes on in the prediction: it has just replaced something.
     """
     if came_from < MADE and state[START] <= place < state[END]:
-        return texts.sites[place - state[START]]
+        return int(texts.sites[place - state[START]])
     return -1
 
 

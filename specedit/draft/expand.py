@@ -10,22 +10,35 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from specedit.draft.beliefs import FOLLOW, MAX_BELIEFS, PROMPT, WRITTEN
-from specedit.draft.edit_cursor import CURSOR, LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
+from specedit.draft.beliefs import (
+    FOLLOW,
+    MAX_BELIEFS,
+    PROMPT,
+    WRITTEN,
+    Beliefs,
+    answer_state,
+    gather,
+    weigh,
+)
+from specedit.draft.edit_cursor import CURSOR, END, LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, followers
-from specedit.draft.priors import class_of, run_bucket
-from specedit.draft.suffix_index import Tokens, find_matches
+from specedit.draft.priors import class_of, group_of, run_bucket
+from specedit.draft.suffix_index import IndexArrays, find_matches
 from specedit.draft.tree import IntArray
 
 Floats = npt.NDArray[np.float64]
+
+#: Token ids, parents, log probabilities and origins of a draft, each [budget].
+Nodes = tuple[IntArray, IntArray, Floats, IntArray]
 
 # Whom a node is counted for.
 CURSOR_NODE, REPLAY_NODE, LOOKUP_NODE, NGRAM_NODE = range(4)
 
 #: Places that a node keeps.
 _KEPT = 8
-_POOL = 4096
+_LEAST_POOL = 512
+_POOL_PER_NODE = 24
 _TAIL = 4
 _BRANCH_ROOM = MAX_BELIEFS + 24
 #: Paths less probable than this are not drafted by n-grams.
@@ -40,56 +53,144 @@ _NEAR_BONUS = 20.0
 
 
 @jit
-def expand(
+def draft(
     texts: Texts,
     state: IntArray,
-    index: tuple[Tokens, int, Tokens, Tokens],
-    written: tuple[Tokens, int, Tokens, Tokens],
+    index: IndexArrays,
+    written: IndexArrays,
+    resume: IntArray,
     table: Table,
+    parameters: Floats,
     survival: Floats,
     barred: npt.NDArray[np.bool_],
     parts: int,
-    doing: int,
-    places: IntArray,
-    groups: IntArray,
-    matches: IntArray,
-    weights: Floats,
-    count: int,
+    wide: bool,
+    beliefs: Beliefs,
     token_ids: IntArray,
     parents: IntArray,
     log_probs: Floats,
     origins: IntArray,
 ) -> int:
-    """Expand the beliefs into a tree.
+    """Gather the beliefs about what follows and draft from them.
 
     Args:
-        texts, state, index, written, table, parts: as for `beliefs.gather`.
-        survival: [classes, runs] of `Priors`.
+        texts, state, index, written, resume, table, parts, beliefs: as for `beliefs.gather`.
+        parameters, survival: of `Priors`.
         barred: [vocabulary] tokens that are never drafted.
-        doing: the answer's state.
-        places, groups, matches, weights: [count] the beliefs and their probabilities.
-        count: how many there are.
+        wide: whether the draft may branch; else it is a chain.
         token_ids, parents, log_probs, origins: [budget] receive the nodes, best first.
 
     Returns:
-        How many nodes the tree has.
+        How many nodes there are.
     """
+    count = gather(texts, state, index, written, resume, table, parts, beliefs)
+    weigh(beliefs, count, parameters)
+    if count == 0 and not wide:
+        return 0
+    budget = len(token_ids)
+    sure = count == 1 and answer_state(texts, state) == FOLLOW and _is_plain(texts, state, beliefs, budget)
+    nodes = (token_ids, parents, log_probs, origins)
+    if sure or not wide:
+        return _chain(texts, state, survival, barred, parts, beliefs, count, nodes)
+    return _expand(texts, state, index, written, table, survival, barred, parts, beliefs, count, nodes)
+
+
+@jit
+def _is_plain(texts: Texts, state: IntArray, beliefs: Beliefs, tokens: int) -> bool:
+    """Whether the only belief reads on in the prediction, with nothing to decide for so many tokens."""
+    place = beliefs.places[0]
+    if not state[START] <= place < state[END]:
+        return False
+    begin = place - state[START]
+    return not np.any(texts.sites[begin : begin + tokens] >= 0)
+
+
+@jit
+def _origin(place: int, group: int) -> int:
+    if place >= MADE:
+        return REPLAY_NODE
+    return LOOKUP_NODE if group in (WRITTEN, PROMPT) else CURSOR_NODE
+
+
+@jit
+def _chain(
+    texts: Texts,
+    state: IntArray,
+    survival: Floats,
+    barred: npt.NDArray[np.bool_],
+    parts: int,
+    beliefs: Beliefs,
+    count: int,
+    nodes: Nodes,
+) -> int:
+    """Read on from the best belief alone."""
+    token_ids, parents, log_probs, origins = nodes
+    best = 0
+    for row in range(count):
+        if beliefs.weights[row] > beliefs.weights[best]:
+            best = row
+    doing = answer_state(texts, state)
+    kind = class_of(beliefs.groups[best], doing, beliefs.matches[best])
+    prob = beliefs.weights[best]
+    came_from = state[CURSOR] if doing == FOLLOW and best == 0 else beliefs.places[best]
+    place = beliefs.places[best]
+    size = 0
+    while size < len(token_ids):
+        made = site_at(texts, state, place, came_from) if parts & 2 else -1
+        if made >= 0 and texts.trust[place - state[START]] >= 0.5:
+            other = settle(texts, state, MADE + made)
+            place = other if other >= 0 else place
+        token = token_at(texts, place)
+        if barred[token]:
+            break
+        token_ids[size] = token
+        parents[size] = size - 1
+        log_probs[size] = np.log(prob)
+        origins[size] = _origin(place, beliefs.groups[best])
+        size += 1
+        came_from = place + 1
+        place = settle(texts, state, came_from)
+        if place < 0:
+            break
+        prob = survival[kind, run_bucket(size)]
+    return size
+
+
+@jit
+def _expand(
+    texts: Texts,
+    state: IntArray,
+    index: IndexArrays,
+    written: IndexArrays,
+    table: Table,
+    survival: Floats,
+    barred: npt.NDArray[np.bool_],
+    parts: int,
+    beliefs: Beliefs,
+    count: int,
+    nodes: Nodes,
+) -> int:
+    """Add the best child of all nodes until the budget is spent."""
+    token_ids, parents, log_probs, origins = nodes
+    doing = answer_state(texts, state)
+    places, groups, matches, weights = beliefs.places, beliefs.groups, beliefs.matches, beliefs.weights
     budget = len(token_ids)
     # Children that may become nodes.
-    pool_token = np.empty(_POOL, dtype=np.int64)
-    pool_parent = np.empty(_POOL, dtype=np.int64)
-    pool_depth = np.empty(_POOL, dtype=np.int64)
-    pool_prob = np.empty(_POOL)  # given the parent
-    pool_path = np.empty(_POOL)
-    pool_origin = np.empty(_POOL, dtype=np.int64)
-    pool_kept = np.empty(_POOL, dtype=np.int64)
-    pool_place = np.empty((_POOL, _KEPT), dtype=np.int64)
-    pool_class = np.empty((_POOL, _KEPT), dtype=np.int64)
-    pool_run = np.empty((_POOL, _KEPT), dtype=np.int64)
-    pool_weight = np.empty((_POOL, _KEPT))
+    room = max(_LEAST_POOL, _POOL_PER_NODE * budget)
+    pool_token = np.empty(room, dtype=np.int64)
+    pool_parent = np.empty(room, dtype=np.int64)
+    pool_depth = np.empty(room, dtype=np.int64)
+    pool_prob = np.empty(room)  # given the parent
+    pool_path = np.empty(room)
+    pool_origin = np.empty(room, dtype=np.int64)
+    pool_kept = np.empty(room, dtype=np.int64)
+    pool_place = np.empty((room, _KEPT), dtype=np.int64)
+    pool_class = np.empty((room, _KEPT), dtype=np.int64)
+    pool_run = np.empty((room, _KEPT), dtype=np.int64)
+    pool_weight = np.empty((room, _KEPT))
     pooled = 0
-    heap = np.empty(_POOL, dtype=np.int64)
-    heap_key = np.empty(_POOL)
+    heap = np.empty(room, dtype=np.int64)
+    heap_key = np.empty(room)
     heaped = 0
     node_pool = np.empty(budget, dtype=np.int64)
     # The places that speak at the node being expanded.
@@ -176,11 +277,9 @@ def expand(
                 first = spoken
                 for source in range(2):
                     if source == 0:
-                        found = find_matches(
-                            written[0], written[1], written[2], written[3], tail, _TAIL, 3, ends[:4], lengths
-                        )
+                        found = find_matches(written, tail, _TAIL, 3, ends[:4], lengths)
                     else:
-                        found = find_matches(index[0], index[1], index[2], index[3], tail, _TAIL, 3, ends[:6], lengths)
+                        found = find_matches(index, tail, _TAIL, 3, ends[:6], lengths)
                     for row in range(found):
                         if spoken == _BRANCH_ROOM or lengths[row] < 1:
                             continue
@@ -211,7 +310,7 @@ def expand(
                 if pool_token[child] == token:
                     child_of[row] = child
                     break
-            if child_of[row] < 0 and pooled < _POOL:
+            if child_of[row] < 0 and pooled < room:
                 child_of[row] = pooled
                 pool_token[pooled] = token
                 pool_prob[pooled] = 0.0
@@ -228,12 +327,8 @@ def expand(
                     best = weight_at[row]
                     if row >= copied:
                         pool_origin[child] = NGRAM_NODE
-                    elif place_at[row] >= MADE:
-                        pool_origin[child] = REPLAY_NODE
-                    elif class_at[row] < 18 or class_at[row] >= 45:
-                        pool_origin[child] = CURSOR_NODE
                     else:
-                        pool_origin[child] = LOOKUP_NODE
+                        pool_origin[child] = _origin(place_at[row], group_of(class_at[row]))
                 # Keep the heaviest places, distinct ones.
                 known = -1
                 kept = pool_kept[child]
@@ -269,7 +364,7 @@ def expand(
             prob = novel * _TABLE_SHARE * next_probs[row]
             if known >= 0:
                 pool_prob[known] += prob
-            elif pooled < _POOL:
+            elif pooled < room:
                 pool_token[pooled] = token
                 pool_prob[pooled] = prob
                 pool_kept[pooled] = 0
@@ -283,7 +378,7 @@ def expand(
             pool_path[child] = path * prob
             for slot in range(pool_kept[child]):
                 pool_weight[child, slot] /= prob
-            if heaped < _POOL:
+            if heaped < room:
                 key = pool_path[child] * (1.0 + _NEAR_BONUS / (depth + 1.0))
                 heaped = _push(heap, heap_key, heaped, child, key)
 

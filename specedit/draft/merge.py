@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from specedit.draft import edit_cursor as cursor
 from specedit.draft.base import NO_HINTS
-from specedit.draft.beliefs import MAX_BELIEFS, NUM_FEATURES, NUM_GROUPS, answer_state, gather, weigh
+from specedit.draft.beliefs import Beliefs, gather
 from specedit.draft.edit_cursor import STATE_SIZE, Texts
-from specedit.draft.expand import expand
+from specedit.draft.expand import draft
 from specedit.draft.ngrams import Table, empty_table
 from specedit.draft.priors import Priors, load_priors
 from specedit.draft.replay import Patch, Replay
 from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
-from specedit.draft.tree import DraftTree, IntArray
+from specedit.draft.tree import DraftTree
 from specedit.draft.vocabulary import LINE, Vocabulary
 from specedit.engine.api import Hints
 
@@ -32,16 +31,6 @@ _ROOM = 1024
 _HUNK = 400
 #: A line has another indent if that shows in its first tokens.
 _LINE_BEGIN = 4
-
-
-class Beliefs(NamedTuple):
-    """The beliefs about the next token: see `beliefs.gather`."""
-
-    places: IntArray  # [MAX_BELIEFS]
-    groups: IntArray  # [MAX_BELIEFS]
-    matches: IntArray  # [MAX_BELIEFS]
-    features: IntArray  # [MAX_BELIEFS, NUM_FEATURES]
-    none: IntArray  # [2]
 
 
 class EditDrafter:
@@ -61,6 +50,7 @@ class EditDrafter:
         vocabulary: Vocabulary,
         *,
         parts: Collection[str] = PARTS,
+        wide: bool = True,
         table: Table | None = None,
         priors: Priors | None = None,
     ) -> None:
@@ -69,23 +59,18 @@ class EditDrafter:
         Args:
             vocabulary: the target's.
             parts: which drafters take part.
+            wide: whether drafts may branch; else each is a chain.
             table: static n-grams; None for none.
             priors: what is believed beforehand; None takes the shipped ones.
         """
         self._vocabulary = vocabulary
         self._parts = sum(PART_BITS[part] for part in PARTS if part in parts)
+        self._wide = wide
         self._table = table if table is not None else empty_table()
         self._priors = priors or load_priors("plain" if table is None else "table")
         self._events = np.empty((cursor.EVENT_ROOM, 3), dtype=np.int64)
-        self.beliefs = Beliefs(
-            np.empty(MAX_BELIEFS, dtype=np.int64),
-            np.empty(MAX_BELIEFS, dtype=np.int64),
-            np.empty(MAX_BELIEFS, dtype=np.int64),
-            np.empty((MAX_BELIEFS, NUM_FEATURES), dtype=np.int64),
-            np.empty(2, dtype=np.int64),
-        )
+        self.beliefs = Beliefs.empty()
         self._scratch = np.zeros(vocabulary.size, dtype=np.int16)
-        self._weights = np.empty(MAX_BELIEFS)
         self.begin([], [])
 
     def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
@@ -155,29 +140,23 @@ class EditDrafter:
         """The most probable continuations, merged into one tree of at most `budget` nodes."""
         if budget <= 0 or self.state[cursor.LENGTH] < 2:
             return DraftTree.chain([])
-        texts, state = self.texts, self.state
-        count = self.gather()
-        beliefs = self.beliefs
-        weigh(beliefs.features, count, beliefs.none, self._priors.parameters, self._weights)
         token_ids = np.empty(budget, dtype=np.int64)
         parents = np.empty(budget, dtype=np.int64)
         log_probs = np.empty(budget, dtype=np.float64)
         origins = np.empty(budget, dtype=np.int64)
-        size = expand(
-            texts,
-            state,
-            self._pack(self._index),
-            self._pack(self._written),
+        size = draft(
+            self.texts,
+            self.state,
+            self._index.arrays,
+            self._written.arrays,
+            self._resume,
             self._table,
+            self._priors.parameters,
             self._priors.survival,
             self._vocabulary.barred,
             self._parts,
-            answer_state(texts, state),
-            beliefs.places,
-            beliefs.groups,
-            beliefs.matches,
-            self._weights,
-            count,
+            self._wide,
+            self.beliefs,
             token_ids,
             parents,
             log_probs,
@@ -187,16 +166,16 @@ class EditDrafter:
         return DraftTree(token_ids[:size], parents[:size], log_probs[:size], names)
 
     def gather(self) -> int:
-        """Collect the beliefs about the next token; return how many there are."""
+        """Collect the beliefs about the next token in `beliefs`; return how many there are."""
         return gather(
             self.texts,
             self.state,
-            self._pack(self._index),
-            self._pack(self._written),
+            self._index.arrays,
+            self._written.arrays,
             self._resume,
             self._table,
             self._parts,
-            *self.beliefs,
+            self.beliefs,
         )
 
     def _learn(self, events: list[list[int]]) -> None:
@@ -295,10 +274,6 @@ class EditDrafter:
         self.state[cursor.MADE_LENGTH] = stop + 1
         return made
 
-    @staticmethod
-    def _pack(index: SuffixIndex) -> tuple[Tokens, int, Tokens, Tokens]:
-        return index.slab, len(index), index.heads, index.links
-
 
 def _grown(array: Tokens, more: int) -> Tokens:
     grown = np.full(max(2 * len(array), len(array) + more), BOUNDARY, dtype=array.dtype)
@@ -329,8 +304,3 @@ def _agreeing(left: Tokens, right: Tokens) -> int:
     size = min(len(left), len(right))
     differing = np.flatnonzero(left[:size] != right[:size])
     return int(differing[0]) if len(differing) else size
-
-
-def groups_of(beliefs: Beliefs, count: int) -> npt.NDArray[np.int64]:
-    """[NUM_GROUPS] how many beliefs of each group there are."""
-    return np.bincount(beliefs.groups[:count], minlength=NUM_GROUPS)

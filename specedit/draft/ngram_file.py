@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,8 @@ def pack(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     known = (np.repeat(np.arange(len(keys1)), counts1) << 32) + next1
     sorting = np.argsort(known)
     wanted = (np.repeat(second, sizes) << 32) + next2[rows]
+    assert np.isin(wanted, known).all(), "a follower of two tokens does not follow the last of them"
     found = sorting[np.searchsorted(known, wanted, sorter=sorting)]
-    assert (known[found] == wanted).all(), "a follower of two tokens does not follow the last of them"
     columns = {
         "keys1": _differences(keys1, np.array([len(keys1)])),
         "counts1": counts1,
@@ -90,7 +90,7 @@ def pack(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     buffer = io.BytesIO()
     planes: Arrays = {name: _planes(values) for name, values in columns.items()}
     np.savez(buffer, allow_pickle=False, meta=arrays["meta"], **planes)
-    return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)
+    return lzma.compress(buffer.getvalue(), preset=6)
 
 
 def sizes_of(starts: IntArray) -> IntArray:
@@ -98,11 +98,16 @@ def sizes_of(starts: IntArray) -> IntArray:
     return starts[1:] - starts[:-1]
 
 
-def fingerprint(vocabulary: Iterable[tuple[int, bytes]]) -> str:
-    """What tells tokenizers apart: SHA-256 over the tokens in the order of their ids; empty ones are skipped."""
+def fingerprint(token_bytes: Callable[[int], bytes], size: int) -> str:
+    """What tells tokenizers apart: SHA-256 over ids and bytes of all tokens.
+
+    Args:
+        token_bytes: the bytes that a token id stands for; none for an id without a token.
+        size: all ids are below it; how far makes no difference.
+    """
     digest = hashlib.sha256()
-    for token_id, piece in sorted(vocabulary):
-        if piece:
+    for token_id in range(size):
+        if piece := token_bytes(token_id):
             digest.update(token_id.to_bytes(4, "little") + len(piece).to_bytes(4, "little") + piece)
     return digest.hexdigest()
 

@@ -83,6 +83,18 @@ def class_of(group: int, doing: int, match: int) -> int:
 
 
 @jit
+def group_of(kind: int) -> int:
+    """The group whose survival class `kind` is."""
+    if kind < 2 * NUM_MATCH_BUCKETS:
+        return NEAR
+    if kind < 3 * NUM_MATCH_BUCKETS:
+        return WRITTEN
+    if kind < 4 * NUM_MATCH_BUCKETS:
+        return PROMPT
+    return MADE_UP if kind < 5 * NUM_MATCH_BUCKETS else GUESS
+
+
+@jit
 def run_bucket(run: int) -> int:
     """1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more, as 0 to 7."""
     if run <= 3:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from specedit.draft.base import NO_HINTS
-from specedit.draft.suffix_index import BOUNDARY, SuffixIndex
-from specedit.draft.tree import DraftTree, IntArray
+from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
+from specedit.draft.tree import DraftTree
 from specedit.engine.api import Hints
 
 
@@ -55,6 +55,6 @@ class PromptLookup:
             return DraftTree.chain([])
         return DraftTree.chain(self._draftable(self._index.following(match.end, budget)))
 
-    def _draftable(self, run: IntArray) -> IntArray:
+    def _draftable(self, run: Tokens) -> Tokens:
         barred = np.flatnonzero(self._barred[run])
         return run[: barred[0]] if len(barred) else run

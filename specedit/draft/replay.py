@@ -1,7 +1,7 @@
 """Replay: what the old text ahead may become, by changes made before in this answer and by another indent.
 
-Changes are learned and predicted as text (`edit/repeat.py`), line by line, and the predicted line is tokenized anew, for
-token boundaries move when text changes. What differs from the old line's tokens is a *patch*.
+Changes are learned and predicted as text (`edit/repeat.py`), line by line, and the predicted line is tokenized anew,
+for token boundaries move when text changes. What differs from the old line's tokens is a *patch*.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """SuffixIndex: where the end of one token sequence stands earlier in a text that only grows.
 
-For each of a few orders k a hash table holds the latest place of every run of k tokens, and each place points to the one
-before it that ends in the same run (hash chains, as in LZ77 compressors). Adding a token costs one table entry an order;
-looking up walks a bounded number of links, whatever the text's length.
+For each of a few orders k a hash table holds the latest place of every run of k tokens, and each place points to the
+one before it that ends in the same run (hash chains, as in LZ77 compressors). Adding a token costs one table entry an
+order; looking up walks a bounded number of links, whatever the text's length.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from specedit.draft.native import jit
 from specedit.draft.tree import IntArray
 
 Tokens = npt.NDArray[np.int32]
+
+#: The arrays of an index, as kernels take them: slab, length, heads, links.
+IndexArrays = tuple[Tokens, int, Tokens, Tokens]
 
 #: Stands between two texts of one index; no token equals it, so no match and no draft crosses it.
 BOUNDARY = -1
@@ -61,6 +64,11 @@ class SuffixIndex:
         return self.slab[: self._length]
 
     @property
+    def arrays(self) -> IndexArrays:
+        """What `find_matches` looks into."""
+        return self.slab, self._length, self.heads, self.links
+
+    @property
     def memory_bytes(self) -> int:
         """What the text and the tables take: 52 to 76 bytes for each token of the capacity."""
         return self.slab.nbytes + self.heads.nbytes + self.links.nbytes
@@ -95,7 +103,7 @@ class SuffixIndex:
         tail = np.asarray(query[-MAX_MATCH:], dtype=np.int32)
         ends = np.empty(_NUM_ORDERS * MAX_LINKS, dtype=np.int64)
         lengths = np.empty_like(ends)
-        count = find_matches(self.slab, self._length, self.heads, self.links, tail, len(tail), MAX_LINKS, ends, lengths)
+        count = find_matches(self.arrays, tail, len(tail), MAX_LINKS, ends, lengths)
         best: Match | None = None
         for end, length in zip(ends[:count].tolist(), lengths[:count].tolist(), strict=True):
             usable = barred is None or not barred[self.slab[end]]
@@ -127,14 +135,20 @@ def match_length(text: Tokens, end: int, query: Tokens, size: int, limit: int) -
 
 
 @jit
+def _hashing(slots: int) -> tuple[np.uint64, int]:
+    """Shift and mask that take a hash to one of `slots`, a power of two."""
+    shift = np.uint64(64)
+    mask = slots - 1
+    while slots > 1:
+        slots >>= 1
+        shift -= np.uint64(1)
+    return shift, mask
+
+
+@jit
 def insert_runs(text: Tokens, start: int, end: int, heads: Tokens, links: Tokens) -> None:
     """Enter the runs that end after `text[start]` to `text[end - 1]`; entries are ends, 0 is none."""
-    table = heads.shape[1]
-    shift = np.uint64(64)
-    while table > 1:
-        table >>= 1
-        shift -= np.uint64(1)
-    mask = heads.shape[1] - 1
+    shift, mask = _hashing(heads.shape[1])
     base = np.uint64(_BASE)
     since_boundary = 0
     hashes = np.zeros(_NUM_ORDERS, dtype=np.uint64)
@@ -166,10 +180,7 @@ def insert_runs(text: Tokens, start: int, end: int, heads: Tokens, links: Tokens
 
 @jit
 def find_matches(
-    text: Tokens,
-    length: int,
-    heads: Tokens,
-    links: Tokens,
+    index: IndexArrays,
     query: Tokens,
     size: int,
     max_links: int,
@@ -179,10 +190,7 @@ def find_matches(
     """Collect places that end as `query[:size]` does and that something follows, from the longest order down.
 
     Args:
-        text: [capacity] the indexed text.
-        length: how much of it is in use.
-        heads: [orders, table] the latest end of each run.
-        links: [orders, capacity + 1] the end before it.
+        index: `SuffixIndex.arrays`: the text, how much of it is in use, the latest end of each run, the one before it.
         query: the tokens whose end is looked for; a boundary ends it.
         size: how many of them count.
         max_links: places looked at for each order.
@@ -192,12 +200,8 @@ def find_matches(
     Returns:
         How many were found.
     """
-    table = heads.shape[1]
-    shift = np.uint64(64)
-    while table > 1:
-        table >>= 1
-        shift -= np.uint64(1)
-    mask = heads.shape[1] - 1
+    text, length, heads, links = index
+    shift, mask = _hashing(heads.shape[1])
     base = np.uint64(_BASE)
     usable = 0
     while usable < min(size, MAX_MATCH) and query[size - 1 - usable] >= 0:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,7 @@ class DraftTree:
         )
 
     @classmethod
-    def chain(cls, token_ids: Sequence[int] | IntArray) -> DraftTree:
+    def chain(cls, token_ids: Sequence[int] | npt.NDArray[np.integer[Any]]) -> DraftTree:
         """A tree of width 1 over `token_ids`; no tokens give the empty tree, a plain one-token step."""
         size = len(token_ids)
         return cls(np.asarray(token_ids, dtype=np.int64), np.arange(-1, size - 1), np.zeros(size))

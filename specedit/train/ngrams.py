@@ -1,15 +1,15 @@
 """Counting static n-grams: which tokens follow one or two others in code at large, within a bound on bytes.
 
 What is stored where bytes are scarce: a context is worth the probability that its followers add, over all its
-occurrences, to what the last token alone gives (`_gains`). Contexts and followers are kept while that exceeds a price a
-byte, and the price is raised until the file fits. A package's own habits say little about other code, so that only
-what stands in several packages counts, and none counts for more than `_MOST_A_PACKAGE` occurrences of one n-gram.
+occurrences, to what the last token alone gives. Contexts and followers are kept while that exceeds a price a byte, and
+the price is raised until the file fits. What only one package holds says less about other code and is worth less.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +18,37 @@ import numpy.typing as npt
 
 from specedit.draft import ngram_file
 from specedit.draft.ngram_file import Arrays
-from specedit.train.releases import SourceFile
+from specedit.train.releases import LANGUAGES, SourceFile
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 MOST_BYTES = 2_950_000
+#: One package of so many is kept from counting, to measure on.
+HELD_OUT = 10
 
+#: Token ids are below this in any vocabulary that can be counted.
+MOST_TOKENS = 1 << 20
 _TOKEN_BITS = 20
-_END = (1 << _TOKEN_BITS) - 1  # stands after each file
-_MOST_A_PACKAGE = 50
-_LEAST_PACKAGES = 2
+_END = MOST_TOKENS - 1  # stands after each file
+_LEAST_COUNT = 2
+_WORTH_IN_ONE_PACKAGE = 0.3
 _LEAST_PROB = 0.03
 _DISCOUNT = 0.5
 _CONTEXT_BYTES, _FOLLOWER_BYTES = 2.2, 1.5  # about what one of two tokens takes in the file
+_FIRST_PRICE, _LEAST_PRICE = 0.2, 0.001
+_MOST_TRIES = 12
+_FULL = 0.97  # share of the allowed bytes that is near enough
 _PROB_STEP = 4  # of the 32 that a nat has
+
+
+def balanced(files: Iterable[SourceFile], most_chars: int) -> Iterator[SourceFile]:
+    """Files of all packages, evenly drawn, until each language has `most_chars`."""
+    left = dict.fromkeys(LANGUAGES.values(), most_chars)
+    for file in sorted(files, key=lambda file: hashlib.sha256(file.text.encode()).digest()):
+        if left[file.language] > 0:
+            left[file.language] -= len(file.text)
+            yield file
 
 
 @dataclass(frozen=True)
@@ -73,19 +89,21 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Grams:
-    """Counted n-grams that stand in several packages.
+    """Counted n-grams.
 
     Attributes:
         contexts: [G] ascending; a context of two tokens is first << 20 | second.
         followers: [G] ascending within a context.
-        counts: [G] occurrences, bounded for each package.
-        totals: [G] of the context, bounded the same, with the followers that were left out.
+        counts: [G] occurrences.
+        totals: [G] occurrences of the context, with the followers that were left out.
+        worth: [G] how much an occurrence promises for other code: less where one package has them all.
     """
 
     contexts: IntArray
     followers: IntArray
     counts: FloatArray
     totals: FloatArray
+    worth: FloatArray
 
     @property
     def probs(self) -> FloatArray:
@@ -120,20 +138,20 @@ def build(corpus: Corpus, tokenizer: str, most_bytes: int = MOST_BYTES) -> bytes
     """
     singles, pairs = count(corpus, 1), count(corpus, 2)
     meta = {"tokenizer": tokenizer, "tokens": len(corpus.tokens), "packages": corpus.packages}
-    low, high = 0.0, 64.0
-    best = b""
-    while high - low > 0.02 * high:
-        price = (low + high) / 2 if best else high
+    price, best = _FIRST_PRICE, b""
+    for _ in range(_MOST_TRIES):
         file = ngram_file.pack(select(singles, pairs, price) | {"meta": np.array(json.dumps(meta))})
-        if len(file) <= most_bytes:
-            best, high = file, price
-        else:
-            low = price
+        share = len(file) / most_bytes
+        if len(best) < len(file) <= most_bytes:
+            best = file
+        if _FULL <= share <= 1 or (share < 1 and price < _LEAST_PRICE):
+            break
+        price *= (share / ((1 + _FULL) / 2)) ** 1.2  # a table shrinks a little slower than the price rises
     return best
 
 
 def count(corpus: Corpus, order: int) -> Grams:
-    """Count what follows each `order` tokens within a file; n-grams of one package alone are left out."""
+    """Count what follows each `order` tokens within a file; n-grams that occur once are left out."""
     keys, counts = _concatenated(_counted(package, order) for package in _packages(corpus))
     by_key = np.argsort(keys, kind="stable")
     keys, counts = keys[by_key], counts[by_key]
@@ -142,23 +160,26 @@ def count(corpus: Corpus, order: int) -> Grams:
     keys, counts = keys[firsts], np.add.reduceat(counts, firsts)
     contexts = keys >> _TOKEN_BITS
     totals = _over_contexts(contexts, counts)
-    several = packages >= _LEAST_PACKAGES
-    return Grams(contexts[several], keys[several] & _END, counts[several], totals[several])
+    worth = np.where(packages > 1, 1.0, _WORTH_IN_ONE_PACKAGE)
+    kept = counts >= _LEAST_COUNT
+    return Grams(contexts[kept], keys[kept] & _END, counts[kept], totals[kept], worth[kept])
 
 
 def select(singles: Grams, pairs: Grams, price: float) -> Arrays:
     """The n-grams that are worth `price` expected hits a byte, as the arrays of a table but `meta`."""
     shorter = _found(singles, pairs.contexts & _END, pairs.followers)
     shorter_probs = np.where(shorter >= 0, singles.probs[shorter], 0.0)
-    hits = pairs.counts * pairs.probs
+    hits = pairs.worth * pairs.counts * pairs.probs
     kept = (pairs.probs >= _LEAST_PROB) & (hits > price * _FOLLOWER_BYTES) & (shorter >= 0)
     costs = price * (_CONTEXT_BYTES + _FOLLOWER_BYTES * _over_contexts(pairs.contexts, kept.astype(np.float64)))
-    gains = _over_contexts(pairs.contexts, kept * hits - pairs.counts * shorter_probs)
+    gains = _over_contexts(pairs.contexts, kept * hits - pairs.worth * pairs.counts * shorter_probs)
     kept &= gains > costs
 
     needed = np.zeros(len(singles.contexts), dtype=np.bool_)
     needed[shorter[kept]] = True
-    needed |= (singles.probs >= _LEAST_PROB) & (singles.counts * singles.probs > price * _FOLLOWER_BYTES)
+    needed |= (singles.probs >= _LEAST_PROB) & (
+        singles.worth * singles.counts * singles.probs > price * _FOLLOWER_BYTES
+    )
     keys1, starts1, next1, prob1 = _rows(singles, needed)
     keys2, starts2, next2, prob2 = _rows(pairs, kept)
     first, second = keys2 >> _TOKEN_BITS, keys2 & _END
@@ -202,7 +223,7 @@ def _counted(tokens: IntArray, order: int) -> tuple[IntArray, FloatArray]:
         keys = (keys << _TOKEN_BITS) | window
         inside &= window != _END
     unique, counts = np.unique(keys[inside], return_counts=True)
-    return unique, np.minimum(counts, _MOST_A_PACKAGE).astype(np.float64)
+    return unique, counts.astype(np.float64)
 
 
 def _concatenated(counted: Iterable[tuple[IntArray, FloatArray]]) -> tuple[IntArray, FloatArray]:

@@ -58,9 +58,11 @@ def observe(
     recordings: Iterable[Recording], drafter: EditDrafter, priors: Priors, on_edit: Callable[[], None] = lambda: None
 ) -> Observations:
     """Replay the recordings and note every step's beliefs."""
-    features, rights, steps, nones = [], [], [], []
+    features: list[IntArray] = []
+    rights: list[npt.NDArray[np.bool_]] = []
+    steps: list[IntArray] = []
+    nones: list[IntArray] = []
     runs = np.zeros((NUM_CLASSES, NUM_RUN_BUCKETS, 2))
-    weights = np.empty(MAX_BELIEFS)
     lengths = np.empty(MAX_BELIEFS, dtype=np.int64)
     for recording in recordings:
         answer = np.asarray(recording.answer, dtype=np.int32)
@@ -70,8 +72,8 @@ def observe(
             count = drafter.gather()
             beliefs = drafter.beliefs
             measure_runs(drafter.texts, drafter.state, beliefs.places, count, answer, done, lengths)
-            weigh(beliefs.features, count, beliefs.none, priors.parameters, weights)
-            _count_runs(drafter, count, lengths, weights, len(answer) - done, runs)
+            weigh(beliefs, count, priors.parameters)
+            _count_runs(drafter, count, lengths, beliefs.weights, len(answer) - done, runs)
             features.append(beliefs.features[:count].copy())
             rights.append(lengths[:count] > 0)
             steps.append(np.full(count, len(nones), dtype=np.int64))
