@@ -101,7 +101,6 @@ class EditDrafter:
         output[: len(past)] = past
         self._resume = np.zeros(0, dtype=np.int64)
         self._replay = Replay(self._vocabulary, prediction, hints)
-        self._replay_tokens = prediction
         self._left: tuple[int, int] | None = None
         self._rules: dict[int, int] = {}
         self._laid: dict[int, list[Patch]] = {}
@@ -116,7 +115,8 @@ class EditDrafter:
             kinds=self._vocabulary.kinds,
             scratch=self._scratch,
         )
-        if self._parts & PART_BITS["replay"] and len(prediction):
+        self._replays = bool(self._parts & PART_BITS["replay"]) and len(prediction) > 0
+        if self._replays:
             self._look_ahead()
 
     @property
@@ -132,7 +132,7 @@ class EditDrafter:
             self.texts = self.texts._replace(output=_grown(self.texts.output, len(tokens)))
         self._written.extend(tokens)
         events = cursor.follow(self.texts, self.state, self._events, tokens)
-        if self._parts & PART_BITS["replay"] and len(self._replay_tokens):
+        if self._replays:
             self._learn(self._events[:events].tolist())
             self._look_ahead()
 

@@ -11,7 +11,8 @@ import torch
 
 from specedit.config import DRAFTERS, DrafterName
 from specedit.draft.base import Drafter
-from specedit.draft.prompt_lookup import PromptLookup
+from specedit.draft.merge import EditDrafter
+from specedit.draft.vocabulary import Vocabulary
 from specedit.engine import loop, reference
 from specedit.engine.api import FimMarkers, GenerateRequest, TextChunk
 from specedit.engine.budget import Budget, DraftBudget, FixedBudget
@@ -119,7 +120,8 @@ class LocalEngine:
 
     @cached_property
     def _drafter(self) -> Drafter:
-        return PromptLookup(self._target.vocab_size, self._tokenizer.special_ids)
+        vocabulary = Vocabulary.of(self._tokenizer, self._target.vocab_size, self._tokenizer.special_ids)
+        return EditDrafter(vocabulary, parts=self._drafters)
 
     def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
         """Stream the answer, drafted and verified; see `Engine.generate`."""

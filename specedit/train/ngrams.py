@@ -262,6 +262,8 @@ def _looked_up(
     """Whether the table has each context, and its probability of the true token."""
     keys = table[f"keys{order}"].astype(np.int64)
     sizes = ngram_file.sizes_of(table[f"starts{order}"].astype(np.int64))
+    if not len(keys):
+        return np.zeros(len(true), dtype=np.bool_), np.zeros(len(true))
     rows = np.minimum(np.searchsorted(keys, contexts), len(keys) - 1)
     has = keys[rows] == contexts
     entries = (np.repeat(np.arange(len(keys)), sizes) << _TOKEN_BITS) | table[f"next{order}"].astype(np.int64)
