@@ -90,7 +90,7 @@ def pack(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     buffer = io.BytesIO()
     planes: Arrays = {name: _planes(values) for name, values in columns.items()}
     np.savez(buffer, allow_pickle=False, meta=arrays["meta"], **planes)
-    return lzma.compress(buffer.getvalue(), preset=6)
+    return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)
 
 
 def sizes_of(starts: IntArray) -> IntArray:
