@@ -31,7 +31,7 @@ def unpack(path: Path) -> Arrays:
         starts2: uint32 [C2 + 1]; followers of context i are `next2[starts2[i] : starts2[i + 1]]`.
         next2, prob2: uint32, uint8 [F2] followers in falling probability, which is exp(-prob / 32).
         keys1, starts1, next1, prob1: the same for contexts of one token; keys1 is uint32.
-        meta: [] a JSON string: the tokenizer's fingerprint, the packages, the tokens counted.
+        meta: [] a JSON string {"tokenizer": fingerprint, "tokens": counted, "packages": [[name, version, licence]]}.
 
     Raises:
         IntegrityError: the file is damaged.

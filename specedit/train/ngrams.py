@@ -58,20 +58,20 @@ class Corpus:
     Attributes:
         tokens: [N] of all files one after another, each file ended by `_END`.
         starts: [P + 1] where each package's files begin.
-        packages: [P] name, licence.
+        packages: [P] name, version, licence.
     """
 
     tokens: IntArray
     starts: IntArray
-    packages: tuple[tuple[str, str], ...]
+    packages: tuple[tuple[str, str, str], ...]
 
     @classmethod
     def of(cls, files: Iterable[SourceFile], encode: Callable[[str], Sequence[int]]) -> Corpus:
         """Encode files; those of a package stand together."""
-        by_package: dict[tuple[str, str], list[IntArray]] = {}
+        by_package: dict[tuple[str, str, str], list[IntArray]] = {}
         for file in files:
             ids = np.asarray([*encode(file.text), _END], dtype=np.int64)
-            by_package.setdefault((file.package, file.licence), []).append(ids)
+            by_package.setdefault((file.package, file.version, file.licence), []).append(ids)
         parts = [np.concatenate(texts) for texts in by_package.values()]
         starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
         return cls(np.concatenate(parts), starts, tuple(by_package))

@@ -76,6 +76,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     """One file of a package's latest release."""
 
     package: str
+    version: str
     licence: str
     path: str
     language: str
@@ -146,7 +147,8 @@ def sources(release: Release, most_bytes: int = SOURCE_BYTES_A_PACKAGE) -> list[
         text = code(release.files[path]) if size <= left else None
         if text:
             left -= size
-            kept.append(SourceFile(release.package.name, release.package.licence, path, _language(path), text))
+            package = release.package
+            kept.append(SourceFile(package.name, release.version, package.licence, path, _language(path), text))
     return kept
 
 

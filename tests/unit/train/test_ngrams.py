@@ -17,7 +17,7 @@ def encode(text: str) -> list[int]:
 
 
 def corpus(**packages: str) -> Corpus:
-    files = [SourceFile(name, "MIT", "a.py", "python", text) for name, text in packages.items()]
+    files = [SourceFile(name, "1.0", "MIT", "a.py", "python", text) for name, text in packages.items()]
     return Corpus.of(files, encode)
 
 
@@ -48,7 +48,9 @@ def test_probabilities_are_discounted_and_count_what_was_left_out() -> None:
 
 def test_nothing_is_counted_across_files_or_packages() -> None:
     files = [
-        SourceFile(name, "MIT", path, "python", text) for name in "pq" for path, text in (("a", "ab"), ("b", "cd"))
+        SourceFile(name, "1.0", "MIT", path, "python", text)
+        for name in "pq"
+        for path, text in (("a", "ab"), ("b", "cd"))
     ]
     assert as_text(ngrams.count(Corpus.of(files, encode), 1)) == {"ab": 2.0, "cd": 2.0}
 
@@ -90,13 +92,19 @@ def test_a_table_keeps_to_its_bytes_and_says_what_it_is_made_of(tmp_path: Path) 
         sizes[most_bytes] = len(ngram_file.unpack(file)["next2"])
     assert sizes[5000] > sizes[1600] > 0
     meta = json.loads(str(ngram_file.unpack(file)["meta"]))
-    assert meta == {"tokenizer": "0f" * 32, "tokens": len(counted.tokens), "packages": [["one", "MIT"], ["two", "MIT"]]}
+    assert meta == {
+        "tokenizer": "0f" * 32,
+        "tokens": len(counted.tokens),
+        "packages": [["one", "1.0", "MIT"], ["two", "1.0", "MIT"]],
+    }
 
 
 def test_each_language_gives_about_as_much() -> None:
     rows = [("python", 500), ("go", 500), ("rust", 20)]
     files = [
-        SourceFile("p", "MIT", "x", language, f"{number:100}") for language, many in rows for number in range(many)
+        SourceFile("p", "1.0", "MIT", "x", language, f"{number:100}")
+        for language, many in rows
+        for number in range(many)
     ]
     taken = [file.language for file in ngrams.balanced(files, 10_000)]
     assert (taken.count("python"), taken.count("go"), taken.count("rust")) == (100, 100, 20)
