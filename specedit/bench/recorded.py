@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def tokenized(edit: RecordedEdit, tokenizer: Tokenizer) -> TokenizedEdit:
         edited_share=edit.edited_share,
         prompt_ids=tokenizer.encode_chat(request.messages),
         prediction_ids=tokenizer.encode(request.prediction),
-        hints=request.hints,
+        hints=replace(request.hints, opening="", closing=""),
         answer_ids=answer_ids,
     )
 

@@ -216,7 +216,7 @@ def gather(
     )
     length = state[LENGTH]
     output = texts.output
-    last = output[length - 1]
+    last = int(output[length - 1])
     doing = answer_state(texts, state)
     since = _since_bucket(state[SINCE]) if doing != FOLLOW else 0
     start, end = state[START], state[END]
@@ -325,13 +325,13 @@ def gather(
     if parts & 1 and doing != FOLLOW:
         count = _guess(texts, state, resume, places, groups, matches, features, count, doing, since)
 
-    last_kind = texts.kinds[last]
+    last_kind = int(texts.kinds[last])
     if parts & 1 and doing != FOLLOW:
         count = _kin(texts, state, places, groups, matches, features, count, doing, last_kind)
     for row in range(count):
         token = token_at(texts, places[row])
-        features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + texts.kinds[token]
-        evidence = belief_in(table, output[length - 2], last, token)
+        features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + int(texts.kinds[token])
+        evidence = belief_in(table, int(output[length - 2]), last, token)
         features[row, 5] = _EVIDENCE_AT + (groups[row] * NUM_STATES + doing) * _EVIDENCE_BUCKETS + evidence
     none[0] = _NONE_AT + (doing * _MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
     none[1] = _NONE_KIND_AT + doing * NUM_KINDS + last_kind
@@ -459,7 +459,7 @@ def _guess(
                     place += 1
                 place += 1
         else:
-            at = np.searchsorted(resume, left + 1) + guess - RESUME_1
+            at = np.searchsorted(resume, left + SKIP_3 + 1) + guess - RESUME_1
             place = resume[at] if at < len(resume) else end + 1
         if place > end:
             continue

@@ -84,11 +84,13 @@ def settle(texts: Texts, state: IntArray, place: int) -> int:
     if place >= MADE:
         if texts.made[place - MADE] >= 0:
             return place
-        place = texts.stands_for[place - MADE]
+        place = int(texts.stands_for[place - MADE])
     if place >= OUTPUT:
         return place if place - OUTPUT < state[LENGTH] else NOWHERE
     if place == state[END]:
         place = state[AFTER]
+        if place >= MADE:
+            return place
     if place < 0 or texts.ground[place] < 0:
         return NOWHERE
     return place

@@ -295,7 +295,7 @@ def _expand(
                 for row in range(first, spoken):
                     weight_at[row] *= share / max(total, 4.0)
             listed = followers(
-                table, tail[_TAIL - 2], tail[_TAIL - 1], _LEAST / (novel * path * _TABLE_SHARE), next_ids, next_probs
+                table, int(tail[_TAIL - 2]), int(tail[_TAIL - 1]), _LEAST / (novel * path * _TABLE_SHARE), next_ids, next_probs
             )
 
         # 3. Children: one for each token.

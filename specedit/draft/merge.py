@@ -16,7 +16,7 @@ from specedit.draft.ngrams import Table, empty_table
 from specedit.draft.priors import Priors, load_priors
 from specedit.draft.replay import Patch, Replay
 from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
-from specedit.draft.tree import DraftTree
+from specedit.draft.tree import DraftTree, IntArray
 from specedit.draft.vocabulary import LINE, Vocabulary
 from specedit.engine.api import Hints
 
@@ -99,7 +99,7 @@ class EditDrafter:
         self.state[cursor.LENGTH] = self.state[cursor.ANSWER] = len(past)
         output = np.full(_ROOM, BOUNDARY, dtype=np.int32)
         output[: len(past)] = past
-        self._resume = np.zeros(0, dtype=np.int64)
+        self._resume = start + self._tokens_at(prediction, hints.resume_offsets)
         self._replay = Replay(self._vocabulary, prediction, hints)
         self._left: tuple[int, int] | None = None
         self._rules: dict[int, int] = {}
@@ -118,6 +118,19 @@ class EditDrafter:
         self._replays = bool(self._parts & PART_BITS["replay"]) and len(prediction) > 0
         if self._replays:
             self._look_ahead()
+
+        if hints.opening and len(prediction):
+            self.state[cursor.CURSOR] = cursor.MADE + self._make(self._vocabulary.codec.encode(hints.opening), (), 0)
+        if hints.closing and len(prediction):
+            closing = self._vocabulary.codec.encode(hints.closing)
+            self.state[cursor.AFTER] = cursor.MADE + self._make(closing, (), None)
+
+    def _tokens_at(self, prediction: Tokens, offsets: Sequence[int]) -> IntArray:
+        """The tokens of the prediction that begin at code-point offsets; offsets within a token are left out."""
+        begins = np.concatenate(([0], np.cumsum(self._vocabulary.chars[prediction])))
+        places = np.searchsorted(begins, offsets)
+        places = places[places < len(prediction)]
+        return np.unique(places[np.isin(begins[places], offsets)])
 
     @property
     def memory_bytes(self) -> int:
@@ -258,8 +271,14 @@ class EditDrafter:
             if shifted is not None:
                 self._make(shifted.tokens, shifted.stands_for, shifted.end)
 
-    def _make(self, tokens: Sequence[int], stands_for: Sequence[int], end: int) -> int:
-        """Append a made text; return where it begins."""
+    def _make(self, tokens: Sequence[int], stands_for: Sequence[int], end: int | None) -> int:
+        """Append a made text; return where it begins.
+
+        Args:
+            tokens: the text.
+            stands_for: [tokens] places in the prediction; none where it stands for nothing.
+            end: where the prediction goes on after it; None where nothing follows.
+        """
         texts, start = self.texts, int(self.state[cursor.START])
         made = int(self.state[cursor.MADE_LENGTH])
         if made + len(tokens) + 1 > len(texts.made):
@@ -268,9 +287,9 @@ class EditDrafter:
             )
         stop = made + len(tokens)
         texts.made[made:stop] = tokens
-        texts.stands_for[made:stop] = [start + place for place in stands_for]
+        texts.stands_for[made:stop] = [start + place for place in stands_for] or start + (end or 0)
         texts.made[stop] = BOUNDARY
-        texts.stands_for[stop] = start + end
+        texts.stands_for[stop] = cursor.NOWHERE if end is None else start + end
         self.state[cursor.MADE_LENGTH] = stop + 1
         return made
 

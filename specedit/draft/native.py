@@ -1,13 +1,20 @@
 """Native speed for the drafting kernels: numba where it is installed, plain Python where not.
 
 A kernel is an ordinary function over numpy arrays, so the plain run is also what the compiled one is tested against.
-Machine code is kept in numba's own cache, so only the first run on a machine compiles.
+Machine code is kept in the user's cache, so only the first run on a machine compiles. It is kept under a digest of all
+kernels' sources: numba itself looks at one function's file only, and would go on using what other files used to say.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import TypeVar, cast
+
+import platformdirs
 
 try:
     import numba
@@ -23,9 +30,28 @@ def jit(function: Kernel) -> Kernel:
     """`function` compiled at its first call; its plain form stays reachable through `plain`."""
     if numba is None:
         return function
-    return cast(Kernel, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    compiled = numba.njit(nogil=True)(function)
+    # Where code is kept is a setting of all numba, read when caching is switched on.
+    others, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _cache_folder()
+    try:
+        compiled.enable_caching()
+    except RuntimeError:  # nowhere to write: each run compiles
+        pass
+    finally:
+        numba.config.CACHE_DIR = others
+    return cast(Kernel, compiled)
 
 
 def plain(kernel: Kernel) -> Kernel:
     """The Python function that a kernel was compiled from."""
     return cast(Kernel, getattr(kernel, "py_func", kernel))
+
+
+@cache
+def _cache_folder() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    chosen = os.environ.get("SPECEDIT_CACHE")
+    base = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
+    return str(base / "kernels" / digest.hexdigest()[:16])

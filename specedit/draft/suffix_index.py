@@ -162,9 +162,9 @@ def insert_runs(text: Tokens, start: int, end: int, heads: Tokens, links: Tokens
         since_boundary += 1
         for order in range(_NUM_ORDERS):
             run = _RUNS[order]
-            value = hashes[order] * base + np.uint64(token + 1)
+            value = hashes[order] * base + np.uint64(int(token) + 1)
             if since_boundary > run:
-                value -= _POWERS[order] * np.uint64(text[place - run] + 1)
+                value -= _POWERS[order] * np.uint64(int(text[place - run]) + 1)
             hashes[order] = value
             if place < start or since_boundary < run:
                 continue
@@ -213,7 +213,7 @@ def find_matches(
             continue
         value = np.uint64(0)
         for place in range(size - run, size):
-            value = value * base + np.uint64(query[place] + 1)
+            value = value * base + np.uint64(int(query[place]) + 1)
         slot = np.int64((value * base) >> shift)
         while True:
             entry = heads[order, slot]

@@ -59,6 +59,12 @@ def build_prompt(document: Document, region: Region, instruction: str) -> tuple[
     )
 
 
+def code_block_ends(document: Document) -> tuple[str, str]:
+    """What stands before and after the code in an answer that is one code block, as the prompt shows code."""
+    fence = fence_for(shown_text(document.text))
+    return f"{fence}{_tag(document)}\n", fence
+
+
 def shown_text(text: str) -> str:
     r"""`text` as the model sees it: `\n` line ends, U+FFFD for each byte that can't be decoded."""
     return re.sub("[\ud800-\udfff]", "\ufffd", to_lf(text))

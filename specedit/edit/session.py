@@ -11,7 +11,7 @@ from specedit.edit.document import Document, Span, TextEdit, split_lines
 from specedit.edit.echo import without_echo
 from specedit.edit.guard import Proposal, Refusal
 from specedit.edit.hints import resume_offsets_of, substitutions_of
-from specedit.edit.prompt import build_prompt
+from specedit.edit.prompt import build_prompt, code_block_ends
 from specedit.edit.region import Region, language_of
 from specedit.edit.stream import Hunk, answer_body, hunks, region_after, to_lf
 from specedit.engine.api import (
@@ -119,11 +119,14 @@ def run_edit(request: EditRequest, engine: Engine, on_text: Callable[[str], None
 def generate_request(request: EditRequest) -> GenerateRequest:
     """What the engine is asked for: the prompt, and the region as the text that the answer is likely to follow."""
     region = request.region.span
+    opening, closing = code_block_ends(request.document)
     prediction = to_lf(request.document.text[region.start : region.end])
     return GenerateRequest(
         messages=build_prompt(request.document, request.region, request.instruction),
         prediction=prediction,
-        hints=Hints(substitutions_of(request.instruction, prediction), resume_offsets_of(prediction)),
+        hints=Hints(
+            substitutions_of(request.instruction, prediction), resume_offsets_of(prediction), opening, closing
+        ),
         sampling=request.sampling,
         seed=request.seed,
         max_new_tokens=request.max_new_tokens,

@@ -48,10 +48,14 @@ class Hints:
     Attributes:
         substitutions: pairs (old, new) of text that the edit is likely to replace throughout.
         resume_offsets: code-point offsets into the prediction where the answer may rejoin it after a change.
+        opening: what the answer puts before the text of the prediction, such as the line that opens a code block.
+        closing: what it puts after it.
     """
 
     substitutions: tuple[tuple[str, str], ...] = ()
     resume_offsets: tuple[int, ...] = ()
+    opening: str = ""
+    closing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
