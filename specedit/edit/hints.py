@@ -49,6 +49,8 @@ _OLD_TO_NEW = (
     rf"\bfrom\s+{_NOUNS}(?P<old>{_TERM})\s+to\s+{_NOUNS}(?P<new>{_TERM})",
     rf"{_START}(?P<old>{_LIST})\s*{_ARROW}\s*(?P<new>{_NEW_LIST})",
     rf"{_START}(?P<old>{_TERM})\s+(?:{_BE}\s+{_BECOME}|becomes|should\s+become|must\s+become)\s+{_NOUNS}(?P<new>{_TERM})",
+    rf"{_START}(?P<old>{_TERM}),?\s+(?:so\s+|please\s+)?make\s+(?:it|that)\s+{_NOUNS}(?P<new>{_TERM})",
+    rf"\bcall\s+{_NOUNS}(?P<old>{_TERM})\s+{_NOUNS}(?P<new>{_TERM})(?=\s+(?:from|every|through|instead)|\s*[.,;!]|\s*$)",
     rf"\bswap\s+{_NOUNS}(?P<old>{_TERM})\s+for\s+{_NOUNS}(?P<new>{_TERM})",
 )
 _NEW_FOR_OLD = (

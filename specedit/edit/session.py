@@ -124,9 +124,7 @@ def generate_request(request: EditRequest) -> GenerateRequest:
     return GenerateRequest(
         messages=build_prompt(request.document, request.region, request.instruction),
         prediction=prediction,
-        hints=Hints(
-            substitutions_of(request.instruction, prediction), resume_offsets_of(prediction), opening, closing
-        ),
+        hints=Hints(substitutions_of(request.instruction, prediction), resume_offsets_of(prediction), opening, closing),
         sampling=request.sampling,
         seed=request.seed,
         max_new_tokens=request.max_new_tokens,

@@ -30,6 +30,8 @@ class Foo:
         ("rename the variable key to token", [("key", "token")]),
         ("rename key to token everywhere", [("key", "token")]),
         ("Rename user to key throughout the file", [("user", "key")]),
+        ("Please call user account from now on", [("user", "account")]),
+        ("I don't like the name user, make it account", [("user", "account")]),
         ("a -> b", [("a", "b")]),
         ("a → b", [("a", "b")]),
         ("`a` => `b`", [("a", "b")]),
