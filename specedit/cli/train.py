@@ -72,6 +72,7 @@ def ngrams(files: Path, model: str, table: Path, chars_a_language: int) -> None:
     Each tenth package is held out; the figures say how well the table predicts its tokens.
     """
     with ended_by_errors("interrupted; nothing was written."):
+        from specedit.errors import FileError, UsageError
         from specedit.models import registry
 
         place = registry.resolve(model).path
@@ -82,10 +83,15 @@ def ngrams(files: Path, model: str, table: Path, chars_a_language: int) -> None:
 
         tokenizer = Tokenizer.load(place)
         corpus = Corpus.of(balanced(load(files, SourceFile), chars_a_language), tokenizer.encode)
+        if len(corpus.packages) < 2:
+            raise UsageError(f"{files} has files of {len(corpus.packages)} packages; to count and to measure takes two")
         counted, held_out = corpus.split(HELD_OUT)
         content = build(counted, fingerprint(tokenizer.token_bytes, MOST_TOKENS))
-        table.parent.mkdir(parents=True, exist_ok=True)
-        table.write_bytes(content)
+        try:
+            table.parent.mkdir(parents=True, exist_ok=True)
+            table.write_bytes(content)
+        except OSError as error:
+            raise FileError(f"can't write {table}: {error.strerror}. Choose another --out.") from error
         quality = measure(unpack(table), held_out)
         click.echo(f"{table}: {len(content):,} bytes, {len(counted.tokens):,} tokens, {len(counted.packages)} packages")
         click.echo(

@@ -72,9 +72,7 @@ class Corpus:
         for file in files:
             ids = np.asarray([*encode(file.text), _END], dtype=np.int64)
             by_package.setdefault((file.package, file.version, file.licence), []).append(ids)
-        parts = [np.concatenate(texts) for texts in by_package.values()]
-        starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
-        return cls(np.concatenate(parts), starts, tuple(by_package))
+        return cls._joined([np.concatenate(texts) for texts in by_package.values()], tuple(by_package))
 
     def split(self, every: int) -> tuple[Corpus, Corpus]:
         """The packages without each `every`-th, and those alone."""
@@ -83,8 +81,12 @@ class Corpus:
 
     def _only(self, numbers: Sequence[int]) -> Corpus:
         parts = [self.tokens[self.starts[number] : self.starts[number + 1]] for number in numbers]
-        starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
-        return Corpus(np.concatenate(parts), starts, tuple(self.packages[number] for number in numbers))
+        return self._joined(parts, tuple(self.packages[number] for number in numbers))
+
+    @classmethod
+    def _joined(cls, parts: Sequence[IntArray], packages: tuple[tuple[str, str, str], ...]) -> Corpus:
+        starts = np.cumsum([0, *map(len, parts)]).astype(np.int64)
+        return cls(np.concatenate([np.zeros(0, dtype=np.int64), *parts]), starts, packages)
 
 
 @dataclass(frozen=True)
