@@ -81,6 +81,15 @@ _VARIABLE_PREFIX = "SPECEDIT_"
 _SEPARATORS = {"drafters": ",", "secret_patterns": os.pathsep}
 
 
+def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
+    """Where models, measured costs and compiled kernels are kept: SPECEDIT_CACHE, else the user's cache directory.
+
+    It need not exist yet.
+    """
+    chosen = env.get("SPECEDIT_CACHE")
+    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
+
+
 def load_settings(
     project_dir: Path,
     *,

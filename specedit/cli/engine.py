@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specedit.cli.progress import drawn_progress
-from specedit.config import Settings
+from specedit.config import Settings, cache_dir
 from specedit.errors import ModelNotFoundError
-from specedit.models import fetch, registry, store
+from specedit.models import fetch, registry
 from specedit.models.progress import readable_size
 from specedit.models.registry import ResolvedModel
 
@@ -62,7 +62,7 @@ def load_engine(found: ResolvedModel, *, settings: Settings, draft: bool = True)
         dtype=settings.dtype,
         draft_budget=settings.draft_budget if draft else 0,
         drafters=settings.drafters,
-        costs_dir=store.models_dir().parent / "costs",
+        costs_dir=cache_dir() / "costs",
         fim_markers=found.entry.fim,
         stop_tokens=found.entry.stop_tokens,
     )

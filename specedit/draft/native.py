@@ -8,13 +8,12 @@ kernels' sources: numba itself looks at one function's file only, and would go o
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-import platformdirs
+from specedit.config import cache_dir
 
 try:
     import numba
@@ -52,6 +51,4 @@ def _cache_folder() -> str:
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
-    chosen = os.environ.get("SPECEDIT_CACHE")
-    base = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
-    return str(base / "kernels" / digest.hexdigest()[:16])
+    return str(cache_dir() / "kernels" / digest.hexdigest()[:16])

@@ -7,7 +7,6 @@ progress lies beside it under names that start with a dot.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import struct
 from collections.abc import Callable, Iterator
@@ -16,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
+from specedit.config import cache_dir
 from specedit.errors import FetchError, IntegrityError, ModelNotFoundError, UnsupportedModelError
 from specedit.models.progress import readable_size
 
@@ -83,10 +82,8 @@ class StoredModel:
 
 
 def models_dir() -> Path:
-    """The cache: `models/` in SPECEDIT_CACHE, else in the user's cache directory. It need not exist yet."""
-    chosen = os.environ.get("SPECEDIT_CACHE")
-    base = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
-    return base / "models"
+    """Where models lie in the cache. It need not exist yet."""
+    return cache_dir() / "models"
 
 
 def directory_of(key: str) -> Path:

@@ -1,6 +1,7 @@
+import platformdirs
 import pytest
 
-from specedit.config import Settings, load_settings
+from specedit.config import Settings, cache_dir, load_settings
 from specedit.errors import ConfigError
 
 
@@ -170,3 +171,13 @@ def test_unknown_drafters_are_refused_with_those_that_there_are(load, given, sai
         load(**given)
     if "'" in said:
         assert "cursor, replay, lookup, ngram" in str(caught.value)
+
+
+def test_the_cache_lies_where_the_user_says_else_where_the_platform_has_it(tmp_path, monkeypatch):
+    assert cache_dir({"SPECEDIT_CACHE": str(tmp_path)}) == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_dir({"SPECEDIT_CACHE": "~/models"}) == tmp_path / "models"
+    monkeypatch.chdir(tmp_path)
+    assert cache_dir({"SPECEDIT_CACHE": "here"}) == tmp_path / "here"
+    for unset in ({}, {"SPECEDIT_CACHE": ""}):
+        assert cache_dir(unset) == platformdirs.user_cache_path("specedit")

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import platformdirs
-
 from specedit.bench.sets.source import SourceFile
+from specedit.config import cache_dir
 from specedit.edit.region import language_of
 from specedit.errors import FetchError, IntegrityError
 from specedit.train import archives
@@ -102,7 +101,7 @@ def _is_wanted(path: str, size_bytes: int) -> bool:
 
 def _archive(package: Package) -> Path:
     """The release's archive in the cache, downloaded where it isn't there."""
-    kept = _cache_dir() / package.sha256
+    kept = cache_dir() / "packages" / package.sha256
     if not kept.is_file():
         data = _downloaded(package.url)
         found = hashlib.sha256(data).hexdigest()
@@ -127,9 +126,3 @@ def _downloaded(url: str) -> bytes:
             f"{url} could not be downloaded: {error}. Check the network and run the command again; "
             "what has arrived is kept."
         ) from error
-
-
-def _cache_dir() -> Path:
-    chosen = os.environ.get("SPECEDIT_CACHE")
-    base = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
-    return base / "packages"
