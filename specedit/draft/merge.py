@@ -102,7 +102,7 @@ class EditDrafter:
         self._resume = start + self._tokens_at(prediction, hints.resume_offsets)
         self._replay = Replay(self._vocabulary, prediction, hints)
         self._left: tuple[int, int] | None = None
-        self._rules: dict[int, int] = {}
+        self._made_by: dict[int, Patch] = {}
         self._laid: dict[int, list[Patch]] = {}
         self._shifts: set[tuple[int, str]] = set()
         self.texts = Texts(
@@ -208,8 +208,8 @@ class EditDrafter:
                         old_end = left
                     if old_end - left <= _HUNK and len(written) <= _HUNK:
                         self._replay.learn(left - start, old_end - start, written)
-            elif event in (cursor.USED, cursor.UNUSED) and one in self._rules:
-                self._replay.confirm(self._rules[one], event == cursor.USED)
+            elif event in (cursor.USED, cursor.UNUSED) and one in self._made_by:
+                self._replay.confirm(self._made_by[one], event == cursor.USED)
 
     def _look_ahead(self) -> None:
         """Lay out what the lines ahead may become."""
@@ -229,7 +229,7 @@ class EditDrafter:
             self.texts.sites[first:last] = -1
             for patch in patches:
                 made = self._make(patch.tokens, [patch.start] * len(patch.tokens), patch.end)
-                self._rules[made] = patch.rule
+                self._made_by[made] = patch
                 if patch.start < len(self.texts.sites) - 1:
                     self.texts.sites[patch.start] = made
                     self.texts.trust[patch.start] = patch.trust

@@ -12,7 +12,7 @@ from specedit.draft.native import jit
 from specedit.draft.suffix_index import Tokens
 
 #: Share of the two-token context in the estimate, where the table has it; the rest comes from one token.
-_PAIR_SHARE = 0.65
+_PAIR_SHARE = 0.9
 #: Upper ends of the buckets that `belief_in` tells apart; 0 is an empty table, 1 a follower that the table lacks.
 _EVIDENCE_STEPS = np.array([0.03, 0.1, 0.3, 0.6])
 

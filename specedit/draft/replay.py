@@ -24,16 +24,23 @@ _TOKENS_AHEAD = 192
 #: A shifted block is cut after so many lines.
 _SHIFTED_LINES = 32
 _BLOCK_LINES = 8
+#: How many sites a rule's confidence counts for, and one where it was not followed.
+_CONFIDENCE_COUNT = 2.0
+_UNUSED_COUNT = 3.0
 
 
 class Patch(NamedTuple):
-    """What may replace the old tokens `start` to `end`, counted from the prediction's first."""
+    """What may replace the old tokens `start` to `end`, counted from the prediction's first.
+
+    `site` are the old tokens with the one before them: what was kept or replaced once will be so again.
+    """
 
     start: int
     end: int
     tokens: list[int]
     trust: float
     rule: int
+    site: tuple[int, ...]
 
 
 class Shifted(NamedTuple):
@@ -56,6 +63,7 @@ class Replay:
         self._texts: dict[int, str] = {}
         self._repeats = Repeats()
         self._patches: dict[int, list[Patch]] = {}
+        self._sites: dict[tuple[int, ...], tuple[int, int]] = {}
         self.active = False
         for old, new in hints.substitutions:
             self._repeats.hint(old, new)
@@ -116,9 +124,11 @@ class Replay:
             self._patches.clear()
             self.active = True
 
-    def confirm(self, rule: int, used: bool) -> None:
+    def confirm(self, patch: Patch, used: bool) -> None:
         """Take note that the answer did, or did not, what a patch predicted."""
-        self._repeats.confirm(rule, used)
+        self._repeats.confirm(patch.rule, used)
+        once, never = self._sites.get(patch.site, (0, 0))
+        self._sites[patch.site] = (once + used, never + (not used))
         if not used:
             self._patches.clear()
 
@@ -140,7 +150,7 @@ class Replay:
         body = _body(text)
         taken = set()
         for prediction in self._repeats.predict(body):
-            patch = self._patch(line, line + 1, prediction.text + text[len(body) :], prediction)
+            patch = self._patch(line, line + 1, prediction.text + text[len(body) :], prediction.confidence, prediction.rule)
             if patch is not None and patch.start not in taken:
                 taken.add(patch.start)
                 yield patch
@@ -150,12 +160,12 @@ class Replay:
         for block in self._repeats.predict_block(bodies, before):
             end = line + block.consumed
             text = "".join(f"{one}\n" for one in block.lines)
-            patch = self._patch(line, end, text, block) if end <= len(self._starts) else None
+            patch = self._patch(line, end, text, block.confidence, block.rule) if end <= len(self._starts) else None
             if patch is not None and patch.start not in taken:
                 taken.add(patch.start)
                 yield patch
 
-    def _patch(self, line: int, end_line: int, text: str, prediction: object) -> Patch | None:
+    def _patch(self, line: int, end_line: int, text: str, confidence: float, rule: int) -> Patch | None:
         start, end = self.line_start(line), self.line_start(end_line)
         old = self._tokens[start:end].tolist()
         new = self._vocabulary.codec.encode(text)
@@ -165,7 +175,12 @@ class Replay:
         if head == len(old) == len(new):
             return None
         tokens = new[head : len(new) - tail]
-        return Patch(start + head, end - tail, tokens, prediction.confidence, prediction.rule)  # type: ignore[attr-defined]
+        site = tuple(self._tokens[max(0, start + head - 1) : end - tail].tolist())
+        return Patch(start + head, end - tail, tokens, self._trust(site, confidence), rule, site)
+
+    def _trust(self, site: tuple[int, ...], confidence: float) -> float:
+        used, unused = self._sites.get(site, (0, 0))
+        return (_CONFIDENCE_COUNT * confidence + used) / (_CONFIDENCE_COUNT + used + _UNUSED_COUNT * unused)
 
     def shifted(self, line: int, indent: str) -> Shifted | None:
         """The lines from `line` on, with its indent replaced by `indent`, until one is indented less."""
