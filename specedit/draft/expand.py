@@ -24,7 +24,7 @@ from specedit.draft.edit_cursor import CURSOR, END, LENGTH, MADE, OUTPUT, START,
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, followers
 from specedit.draft.priors import class_of, group_of, run_bucket
-from specedit.draft.suffix_index import IndexArrays, find_matches
+from specedit.draft.suffix_index import BOUNDARY, IndexArrays, find_matches
 from specedit.draft.tree import IntArray
 
 Floats = npt.NDArray[np.float64]
@@ -269,7 +269,7 @@ def _expand(
             back = state[LENGTH] - 1
             while filled > 0:
                 filled -= 1
-                tail[filled] = texts.output[back]
+                tail[filled] = texts.output[back] if back >= 0 else BOUNDARY
                 back -= 1
             if node >= 0:
                 share = novel * (1.0 - _TABLE_SHARE)

@@ -242,7 +242,7 @@ class EditDrafter:
         kinds = self._vocabulary.kinds
         size = len(written)
         back = 1
-        while back <= _LINE_BEGIN and kinds[written[-back]] != LINE:
+        while back <= min(_LINE_BEGIN, size) and kinds[written[-back]] != LINE:
             back += 1
         if back > _LINE_BEGIN or back >= size:
             return
@@ -307,7 +307,7 @@ def _where_shown(prompt: Tokens, prediction: Tokens) -> tuple[int, int, bool] | 
         return None
     for anchor in (size // 2, size // 4, 3 * size // 4):
         probe = prediction[anchor : anchor + 12]
-        found = np.flatnonzero(prompt[: len(prompt) - len(probe) + 1] == probe[0])
+        found = np.flatnonzero(prompt[: max(0, len(prompt) - len(probe) + 1)] == probe[0])
         for place in found.tolist():
             if not (prompt[place : place + len(probe)] == probe).all():
                 continue

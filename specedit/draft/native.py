@@ -27,7 +27,7 @@ COMPILED = numba is not None
 
 def jit(function: Kernel) -> Kernel:
     """`function` compiled at its first call; its plain form stays reachable through `plain`."""
-    if numba is None:
+    if numba is None or numba.config.DISABLE_JIT:
         return function
     compiled = numba.njit(nogil=True)(function)
     # Where code is kept is a setting of all numba, read when caching is switched on.
@@ -39,6 +39,16 @@ def jit(function: Kernel) -> Kernel:
     finally:
         numba.config.CACHE_DIR = others
     return cast(Kernel, compiled)
+
+
+def inline(function: Kernel) -> Kernel:
+    """Like `jit`, for small functions that other kernels call often: their body takes the place of each call.
+
+    A call hands over all arrays of its arguments, and counting the references to them costs more than such a body.
+    """
+    if numba is None:
+        return function
+    return cast(Kernel, numba.njit(nogil=True, inline="always")(function))
 
 
 def plain(kernel: Kernel) -> Kernel:
