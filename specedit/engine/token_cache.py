@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+TokenIds = npt.NDArray[np.int32]
 
 _MOST_CHARS = 8_000_000
 #: Shorter texts are encoded as they are.
@@ -82,8 +86,9 @@ class TokenCache:
         self._encode_all = encode_all
         self._generation_chars = max_chars // 2
         # What is used moves from the older generation to the newer one; when that is full, the older one is dropped.
-        self._newer: dict[str, array[int]] = {}
-        self._older: dict[str, array[int]] = {}
+        # Tokens are kept as the bytes of their ids: joining thousands of pieces is then one copy.
+        self._newer: dict[str, bytes] = {}
+        self._older: dict[str, bytes] = {}
         self._newer_chars = 0
         tokens = _SEAM + _SEAM.join(vocabulary) + _SEAM
         usable = (cut.piece for cut in _CUTS if not cut.reach.search(tokens) and self._holds(cut.piece))
@@ -99,22 +104,25 @@ class TokenCache:
         """How much text is kept, in characters."""
         return sum(map(len, self._newer)) + sum(map(len, self._older))
 
-    def encode(self, text: str) -> list[int]:
-        """The tokens of `text`, as the tokenizer gives them for the whole."""
+    def encode(self, text: str) -> TokenIds:
+        """[tokens] the ids of `text`, as the tokenizer gives them for the whole."""
         if self._piece is None or len(text) < _LEAST_CHARS:
-            return self._encode_all([text])[0]
+            return _ids(self._encode_all([text])[0])
         pieces = self._piece.findall(text)
-        found = list(map(self._newer.get, pieces))
-        if None in found:
-            known = self._learned({piece for piece, ids in zip(pieces, found, strict=True) if ids is None})
-            found = [ids if ids is not None else known[piece] for piece, ids in zip(pieces, found, strict=True)]
-        return list(itertools.chain.from_iterable(ids for ids in found if ids is not None))
+        found = [self._newer.get(piece, b"") for piece in pieces]
+        if missing := [place for place, ids in enumerate(found) if not ids]:
+            known = self._learned({pieces[place] for place in missing})
+            for place in missing:
+                found[place] = known[pieces[place]]
+        return np.frombuffer(bytearray().join(found), dtype=np.int32)
 
-    def _learned(self, pieces: Iterable[str]) -> dict[str, array[int]]:
+    def _learned(self, pieces: Iterable[str]) -> dict[str, bytes]:
         """The tokens of pieces that are not in the newer generation; afterwards they are."""
         known = {piece: self._older[piece] for piece in pieces if piece in self._older}
         unknown = [piece for piece in pieces if piece not in known]
-        known.update((piece, array("i", ids)) for piece, ids in zip(unknown, self._encode_all(unknown), strict=True))
+        known.update(
+            (piece, _ids(ids).tobytes()) for piece, ids in zip(unknown, self._encode_all(unknown), strict=True)
+        )
         chars = sum(map(len, known))
         if self._newer_chars + chars > self._generation_chars:
             self._older, self._newer, self._newer_chars = self._newer, {}, 0
@@ -133,3 +141,7 @@ class TokenCache:
             whole == [token for _ in parts for token in next(alone)]
             for whole, parts in zip(self._encode_all(texts), cut, strict=True)
         )
+
+
+def _ids(ids: Sequence[int]) -> TokenIds:
+    return np.array(ids, dtype=np.int32)

@@ -115,7 +115,7 @@ def test_where_tokens_reach_over_line_ends_the_tokens_are_still_the_same(merged)
     backend = words(*merged)
     cache, _ = cached(backend)
     for text in (SOURCE, *random_texts(10)):
-        assert cache.encode(text) == backend.encode(text).ids
+        assert cache.encode(text).tolist() == backend.encode(text).ids
     if {"\n ", ":\n", "\nd"} <= set(merged):
         assert not cache.cuts
 
@@ -127,7 +127,7 @@ def test_a_tokenizer_that_looks_far_ahead_is_not_cut():
     backend.model = models.WordLevel({"a": 0, "?": 1}, unk_token="?")
     cache, counting = cached(backend)
     assert not cache.cuts
-    assert cache.encode(SOURCE) == backend.encode(SOURCE).ids
+    assert cache.encode(SOURCE).tolist() == backend.encode(SOURCE).ids
     assert counting.asked == [SOURCE]
 
 
