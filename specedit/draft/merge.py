@@ -73,11 +73,14 @@ class EditDrafter:
         self._scratch = np.zeros(vocabulary.size, dtype=np.int16)
         self.begin([], [])
 
-    def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
+    def begin(
+        self, prompt_ids: Sequence[int] | Tokens, prediction_ids: Sequence[int] | Tokens, hints: Hints = NO_HINTS
+    ) -> None:
         """Index prompt and prediction and put the cursor at the prediction's start."""
         prompt = np.asarray(prompt_ids, dtype=np.int32)
         prediction = np.asarray(prediction_ids, dtype=np.int32)
-        ground = np.concatenate((prompt, [BOUNDARY], prediction, [BOUNDARY])).astype(np.int32)
+        boundary = np.array([BOUNDARY], dtype=np.int32)
+        ground = np.concatenate((prompt, boundary, prediction, boundary))
         start, end = len(prompt) + 1, len(ground) - 1
         self.state = np.zeros(STATE_SIZE, dtype=np.int64)
         self.state[cursor.START], self.state[cursor.END] = start, end
@@ -127,10 +130,13 @@ class EditDrafter:
 
     def _tokens_at(self, prediction: Tokens, offsets: Sequence[int]) -> IntArray:
         """The tokens of the prediction that begin at code-point offsets; offsets within a token are left out."""
-        begins = np.concatenate(([0], np.cumsum(self._vocabulary.chars[prediction])))
-        places = np.searchsorted(begins, offsets)
-        places = places[places < len(prediction)]
-        return np.unique(places[np.isin(begins[places], offsets)])
+        chars = self._vocabulary.chars[prediction]
+        begins = np.cumsum(chars) - chars
+        # A mask over the text is many times as fast as searching: there are thousands of offsets.
+        wanted = np.zeros(int(chars.sum()) + 1, dtype=np.bool_)
+        given = np.fromiter(offsets, dtype=np.int64, count=len(offsets))
+        wanted[given[(given >= 0) & (given < len(wanted))]] = True
+        return np.flatnonzero(wanted[begins] & (chars > 0))
 
     @property
     def memory_bytes(self) -> int:
@@ -157,7 +163,7 @@ class EditDrafter:
         parents = np.empty(budget, dtype=np.int64)
         log_probs = np.empty(budget, dtype=np.float64)
         origins = np.empty(budget, dtype=np.int64)
-        size = draft(
+        size, uniform = draft(
             self.texts,
             self.state,
             self._index.arrays,
@@ -175,7 +181,11 @@ class EditDrafter:
             log_probs,
             origins,
         )
-        names = tuple(map(PARTS.__getitem__, origins[:size].tolist()))
+        names = (
+            (PARTS[int(origins[0])],) * size
+            if uniform and size
+            else tuple(map(PARTS.__getitem__, origins[:size].tolist()))
+        )
         return DraftTree(token_ids[:size], parents[:size], log_probs[:size], names)
 
     def gather(self) -> int:
