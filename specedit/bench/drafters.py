@@ -42,10 +42,16 @@ class LoadedTokenizer:
         return cls(Tokenizer.load(found.path, found.entry.fim), int(config.get_text_config().vocab_size))
 
 
-def _edit(loaded: LoadedTokenizer, parts: Sequence[str] | None = None) -> Drafter:
-    from specedit.draft.merge import PARTS, EditDrafter
+def _edit(loaded: LoadedTokenizer) -> Drafter:
+    from specedit.draft.merge import EditDrafter
 
-    return EditDrafter(loaded.vocabulary, parts=parts or PARTS)
+    return EditDrafter(loaded.vocabulary)
+
+
+def _chain(loaded: LoadedTokenizer, part: str) -> Drafter:
+    from specedit.draft.merge import EditDrafter
+
+    return EditDrafter(loaded.vocabulary, parts=(part,), wide=False)
 
 
 _MAKERS: dict[str, Callable[[LoadedTokenizer], Drafter]] = {
@@ -72,5 +78,5 @@ def makers(loaded: LoadedTokenizer, names: Iterable[str] | None = None) -> Mappi
 
 
 def part_makers(loaded: LoadedTokenizer) -> Mapping[str, Callable[[], Drafter]]:
-    """How to make the parts of our own drafter that have a cost of their own, and the whole, named `tree`."""
-    return {part: partial(_edit, loaded, (part,)) for part in ("lookup", "cursor")} | {"tree": partial(_edit, loaded)}
+    """How to make the parts of our own drafter that have a cost of their own, as chains, and the whole tree."""
+    return {part: partial(_chain, loaded, part) for part in ("lookup", "cursor")} | {"tree": partial(_edit, loaded)}

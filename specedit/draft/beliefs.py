@@ -27,7 +27,7 @@ from specedit.draft.edit_cursor import (
     START,
     Texts,
     settle,
-    token_at,
+    token_of,
 )
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, belief_in
@@ -215,7 +215,7 @@ def gather(
         beliefs.none,
     )
     length = state[LENGTH]
-    output = texts.output
+    ground, output, made = texts.ground, texts.output, texts.made
     last = int(output[length - 1])
     doing = answer_state(texts, state)
     since = _since_bucket(state[SINCE]) if doing != FOLLOW else 0
@@ -257,9 +257,9 @@ def gather(
                 behind = False
                 offset = step - 1 - _WINDOW_BEHIND
             place = reference + offset
-            if place <= start or place > end or texts.ground[place - 1] != last:
+            if place <= start or place > end or ground[place - 1] != last:
                 continue
-            match = match_length(texts.ground, place, output, length, 32)
+            match = match_length(ground, place, output, length, 32)
             if match < 2 and nearest >= _NEAREST:
                 continue
             nearest += 1
@@ -309,9 +309,9 @@ def gather(
 
     if parts & 2 and doing != FOLLOW:
         for place in range(state[MADE_LENGTH] - 1, max(0, state[MADE_LENGTH] - _SCAN_MADE), -1):
-            if texts.made[place - 1] != last or texts.made[place] < 0:
+            if made[place - 1] != last or made[place] < 0:
                 continue
-            match = match_length(texts.made, place, output, length, 32)
+            match = match_length(made, place, output, length, 32)
             row = _add(places, groups, matches, features, count, MADE + place)
             if row < 0:
                 break
@@ -328,9 +328,10 @@ def gather(
     last_kind = int(texts.kinds[last])
     if parts & 1 and doing != FOLLOW:
         count = _kin(texts, state, places, groups, matches, features, count, doing, last_kind)
+    kinds = texts.kinds
     for row in range(count):
-        token = token_at(texts, places[row])
-        features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + int(texts.kinds[token])
+        token = token_of(ground, output, made, places[row])
+        features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + int(kinds[token])
         evidence = belief_in(table, int(output[length - 2]), last, token)
         features[row, 5] = _EVIDENCE_AT + (groups[row] * NUM_STATES + doing) * _EVIDENCE_BUCKETS + evidence
     none[0] = _NONE_AT + (doing * _MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
@@ -384,22 +385,23 @@ def _kin(
     """Add tokens that follow a token of the same kind nearby, each once, at its nearest place."""
     start, end, left, length = state[START], state[END], state[DIVERGED_AT], state[LENGTH]
     row_of = texts.scratch
+    ground, output, made, kinds = texts.ground, texts.output, texts.made, texts.kinds
     for row in range(count):
-        row_of[token_at(texts, places[row])] = NOT_KIN
+        row_of[token_of(ground, output, made, places[row])] = NOT_KIN
     first = count
     for step in range(2 * _KIN_WINDOW):
         offset = step >> 1
         if step & 1:
             # Two places ahead for each one behind.
             place = left + (-(offset // 3) if offset % 3 == 2 else offset - offset // 3)
-            if place <= start or place >= end or texts.kinds[texts.ground[place - 1]] != kind:
+            if place <= start or place >= end or kinds[ground[place - 1]] != kind:
                 continue
-            token, group = texts.ground[place], NEAR
+            token, group = ground[place], NEAR
         else:
             place = length - 1 - offset
-            if place < 1 or texts.output[place - 1] < 0 or texts.kinds[texts.output[place - 1]] != kind:
+            if place < 1 or output[place - 1] < 0 or kinds[output[place - 1]] != kind:
                 continue
-            token, group = texts.output[place], WRITTEN
+            token, group = output[place], WRITTEN
             place += OUTPUT
         row = row_of[token]
         if row == NOT_KIN:
@@ -418,9 +420,9 @@ def _kin(
             features[count, 0] = _WRITTEN_AT + doing * _MATCH_BUCKETS * 2 + (1 if offset < _KIN_NEAR else 0)
         count += 1
     for row in range(first):
-        row_of[token_at(texts, places[row])] = 0
+        row_of[token_of(ground, output, made, places[row])] = 0
     for row in range(first, count):
-        row_of[token_at(texts, places[row])] = 0
+        row_of[token_of(ground, output, made, places[row])] = 0
         times = min(-matches[row], 8)
         features[row, 1] = _KIN_AT + (doing * 2 + (1 if groups[row] == WRITTEN else 0)) * 9 + times
         matches[row] = 0
@@ -441,6 +443,7 @@ def _guess(
     since: int,
 ) -> int:
     start, end, left = state[START], state[END], state[DIVERGED_AT]
+    ground, kinds = texts.ground, texts.kinds
     for guess in range(NUM_GUESSES):
         place = left
         if guess <= SKIP_3:
@@ -448,14 +451,14 @@ def _guess(
         elif guess == SKIP_SINCE:
             place = left + state[SINCE]
         elif guess == LINE_END:
-            while place < end and texts.kinds[texts.ground[place]] != LINE:
+            while place < end and kinds[ground[place]] != LINE:
                 place += 1
         elif guess == OWN_LINE:
-            while place > start and texts.kinds[texts.ground[place - 1]] != LINE:
+            while place > start and kinds[ground[place - 1]] != LINE:
                 place -= 1
         elif guess <= LINE_3:
             for _ in range(guess - OWN_LINE):
-                while place < end and texts.kinds[texts.ground[place]] != LINE:
+                while place < end and kinds[ground[place]] != LINE:
                     place += 1
                 place += 1
         else:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from specedit.draft.native import jit
+from specedit.draft.native import inline, jit
 from specedit.draft.suffix_index import Tokens, match_length
 from specedit.draft.tree import IntArray
 
@@ -78,32 +78,52 @@ class Texts(NamedTuple):
     scratch: npt.NDArray[np.int16]
 
 
+@inline
+def settled(ground: Tokens, made: Tokens, stands_for: Tokens, end: int, after: int, length: int, place: int) -> int:
+    """`settle` over arrays at hand: reading an array out of `Texts` counts a reference, which costs in a loop."""
+    if place >= MADE:
+        if made[place - MADE] >= 0:
+            return place
+        place = int(stands_for[place - MADE])
+    if place >= OUTPUT:
+        return place if place - OUTPUT < length else NOWHERE
+    if place == end:
+        place = after
+        if place >= MADE:
+            return place
+    if place < 0 or ground[place] < 0:
+        return NOWHERE
+    return place
+
+
+@inline
+def token_of(ground: Tokens, output: Tokens, made: Tokens, place: int) -> int:
+    """`token_at` over arrays at hand."""
+    if place >= MADE:
+        return int(made[place - MADE])
+    if place >= OUTPUT:
+        return int(output[place - OUTPUT])
+    return int(ground[place])
+
+
+@inline
+def site_of(sites: Tokens, start: int, end: int, place: int, came_from: int) -> int:
+    """`site_at` over arrays at hand."""
+    if came_from < MADE and start <= place < end:
+        return int(sites[place - start])
+    return -1
+
+
 @jit
 def settle(texts: Texts, state: IntArray, place: int) -> int:
     """The place that a place stands for: past the end of a text lies the place where the reading goes on."""
-    if place >= MADE:
-        if texts.made[place - MADE] >= 0:
-            return place
-        place = int(texts.stands_for[place - MADE])
-    if place >= OUTPUT:
-        return place if place - OUTPUT < state[LENGTH] else NOWHERE
-    if place == state[END]:
-        place = state[AFTER]
-        if place >= MADE:
-            return place
-    if place < 0 or texts.ground[place] < 0:
-        return NOWHERE
-    return place
+    return settled(texts.ground, texts.made, texts.stands_for, state[END], state[AFTER], state[LENGTH], place)
 
 
 @jit
 def token_at(texts: Texts, place: int) -> int:
     """The token at a settled place."""
-    if place >= MADE:
-        return int(texts.made[place - MADE])
-    if place >= OUTPUT:
-        return int(texts.output[place - OUTPUT])
-    return int(texts.ground[place])
+    return token_of(texts.ground, texts.output, texts.made, place)
 
 
 @jit
@@ -112,9 +132,7 @@ def site_at(texts: Texts, state: IntArray, place: int, came_from: int) -> int:
 
     A reading that comes from the end of a made text goes on in the prediction: it has just replaced something.
     """
-    if came_from < MADE and state[START] <= place < state[END]:
-        return int(texts.sites[place - state[START]])
-    return -1
+    return site_of(texts.sites, state[START], state[END], place, came_from)
 
 
 @jit
@@ -169,13 +187,14 @@ def _follow_one(texts: Texts, state: IntArray, events: IntArray, count: int, tok
 def _resume(texts: Texts, state: IntArray, events: IntArray, count: int) -> int:
     """Believe in a place once enough of the tokens since the divergence match there."""
     length, since = state[LENGTH], state[SINCE]
-    last = texts.output[length - 1]
+    ground, output, made = texts.ground, texts.output, texts.made
+    last = output[length - 1]
     left = state[DIVERGED_AT]
     best_surplus, best_distance, best_end, best_match = -1, 0, -1, 0
     for end in range(max(state[START], left - _SCAN_BEHIND) + 1, min(state[END], left + _SCAN_AHEAD) + 1):
-        if texts.ground[end - 1] != last:
+        if ground[end - 1] != last:
             continue
-        match = match_length(texts.ground, min(end, len(texts.ground)), texts.output, length, min(since, 32))
+        match = match_length(ground, min(end, len(ground)), output, length, min(since, 32))
         match = min(match, end - state[START])
         begin = end - match
         distance = begin - left
@@ -193,8 +212,8 @@ def _resume(texts: Texts, state: IntArray, events: IntArray, count: int) -> int:
             best_surplus, best_distance, best_end, best_match = surplus, distance, end, match
     best_made, made_match = -1, 0
     for end in range(state[MADE_LENGTH] - 1, max(0, state[MADE_LENGTH] - _SCAN_MADE), -1):
-        if texts.made[end - 1] == last and texts.made[end] >= 0:
-            match = match_length(texts.made, end, texts.output, length, 32)
+        if made[end - 1] == last and made[end] >= 0:
+            match = match_length(made, end, output, length, 32)
             if match > made_match:
                 best_made, made_match = end, match
     if made_match >= _MADE_MATCH and made_match > best_match:

@@ -20,7 +20,22 @@ from specedit.draft.beliefs import (
     gather,
     weigh,
 )
-from specedit.draft.edit_cursor import CURSOR, END, LENGTH, MADE, OUTPUT, START, Texts, settle, site_at, token_at
+from specedit.draft.edit_cursor import (
+    AFTER,
+    CURSOR,
+    END,
+    LENGTH,
+    MADE,
+    OUTPUT,
+    START,
+    Texts,
+    settle,
+    settled,
+    site_at,
+    site_of,
+    token_at,
+    token_of,
+)
 from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, followers
 from specedit.draft.priors import class_of, group_of, run_bucket
@@ -70,7 +85,7 @@ def draft(
     parents: IntArray,
     log_probs: Floats,
     origins: IntArray,
-) -> int:
+) -> tuple[int, bool]:
     """Gather the beliefs about what follows and draft from them.
 
     Args:
@@ -81,18 +96,19 @@ def draft(
         token_ids, parents, log_probs, origins: [budget] receive the nodes, best first.
 
     Returns:
-        How many nodes there are.
+        How many nodes there are, and whether all are counted for the same part.
     """
     count = gather(texts, state, index, written, resume, table, parts, beliefs)
     weigh(beliefs, count, parameters)
     if count == 0 and not wide:
-        return 0
+        return 0, True
     budget = len(token_ids)
     sure = count == 1 and answer_state(texts, state) == FOLLOW and _is_plain(texts, state, beliefs, budget)
     nodes = (token_ids, parents, log_probs, origins)
     if sure or not wide:
-        return _chain(texts, state, survival, barred, parts, beliefs, count, nodes)
-    return _expand(texts, state, index, written, table, survival, barred, parts, beliefs, count, nodes)
+        size = _chain(texts, state, survival, barred, parts, beliefs, count, nodes)
+        return size, size == 0 or origins[0] == origins[size - 1]
+    return _expand(texts, state, index, written, table, survival, barred, parts, beliefs, count, nodes), False
 
 
 @jit
@@ -134,25 +150,37 @@ def _chain(
     prob = beliefs.weights[best]
     came_from = state[CURSOR] if doing == FOLLOW and best == 0 else beliefs.places[best]
     place = beliefs.places[best]
+    origin = _origin(place, beliefs.groups[best])
+    # Local names: reading an array out of its tuple counts a reference each time.
+    ground, sites = texts.ground, texts.sites
+    start, end, budget = state[START], state[END], len(token_ids)
+    row = survival[kind]
     size = 0
-    while size < len(token_ids):
-        made = site_at(texts, state, place, came_from) if parts & 2 else -1
-        if made >= 0 and texts.trust[place - state[START]] >= 0.5:
-            other = settle(texts, state, MADE + made)
-            place = other if other >= 0 else place
-        token = token_at(texts, place)
+    while size < budget:
+        if place < OUTPUT and (place >= end or place < start or not parts & 2 or sites[place - start] < 0):
+            token = ground[place]
+            came_from = place + 1
+            after = came_from if came_from != end and ground[came_from] >= 0 else settle(texts, state, came_from)
+        else:
+            made = site_at(texts, state, place, came_from) if parts & 2 else -1
+            if made >= 0 and texts.trust[place - start] >= 0.5:
+                other = settle(texts, state, MADE + made)
+                place = other if other >= 0 else place
+            origin = _origin(place, beliefs.groups[best])
+            token = token_at(texts, place)
+            came_from = place + 1
+            after = settle(texts, state, came_from)
         if barred[token]:
             break
         token_ids[size] = token
         parents[size] = size - 1
         log_probs[size] = np.log(prob)
-        origins[size] = _origin(place, beliefs.groups[best])
+        origins[size] = origin
         size += 1
-        came_from = place + 1
-        place = settle(texts, state, came_from)
+        place = after
         if place < 0:
             break
-        prob = survival[kind, run_bucket(size)]
+        prob = row[run_bucket(size)]
     return size
 
 
@@ -172,6 +200,9 @@ def _expand(
 ) -> int:
     """Add the best child of all nodes until the budget is spent."""
     token_ids, parents, log_probs, origins = nodes
+    ground, output, made_texts, stands_for = texts.ground, texts.output, texts.made, texts.stands_for
+    sites, trusts = texts.sites, texts.trust
+    start, end, after, length = state[START], state[END], state[AFTER], state[LENGTH]
     doing = answer_state(texts, state)
     places, groups, matches, weights = beliefs.places, beliefs.groups, beliefs.matches, beliefs.weights
     budget = len(token_ids)
@@ -198,7 +229,7 @@ def _expand(
     class_at = np.empty(_BRANCH_ROOM, dtype=np.int64)
     run_at = np.empty(_BRANCH_ROOM, dtype=np.int64)
     weight_at = np.empty(_BRANCH_ROOM)
-    token_of = np.empty(_BRANCH_ROOM, dtype=np.int64)
+    token_row = np.empty(_BRANCH_ROOM, dtype=np.int64)
     child_of = np.empty(_BRANCH_ROOM, dtype=np.int64)
     tail = np.empty(_TAIL, dtype=np.int32)
     ends = np.empty(8, dtype=np.int64)
@@ -218,10 +249,10 @@ def _expand(
                 place, weight = places[row], weights[row]
                 group_class = class_of(groups[row], doing, matches[row])
                 came_from = state[CURSOR] if doing == FOLLOW and row == 0 else place
-                made = site_at(texts, state, place, came_from) if parts & 2 else -1
+                made = site_of(sites, start, end, place, came_from) if parts & 2 else -1
                 if made >= 0:
-                    other = settle(texts, state, MADE + made)
-                    trust = texts.trust[place - state[START]]
+                    other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
+                    trust = trusts[place - start]
                     if other >= 0 and spoken < _BRANCH_ROOM:
                         place_at[spoken], class_at[spoken], run_at[spoken] = other, group_class, 0
                         weight_at[spoken] = weight * trust
@@ -236,15 +267,15 @@ def _expand(
             at = node_pool[node]
             path, depth = pool_path[at], pool_depth[at]
             for row in range(pool_kept[at]):
-                place = settle(texts, state, pool_place[at, row])
+                place = settled(ground, made_texts, stands_for, end, after, length, pool_place[at, row])
                 if place < 0:
                     continue
                 weight = pool_weight[at, row] * survival[pool_class[at, row], run_bucket(pool_run[at, row])]
                 mass += weight
-                made = site_at(texts, state, place, pool_place[at, row]) if parts & 2 else -1
+                made = site_of(sites, start, end, place, pool_place[at, row]) if parts & 2 else -1
                 if made >= 0 and spoken < _BRANCH_ROOM:
-                    other = settle(texts, state, MADE + made)
-                    trust = texts.trust[place - state[START]]
+                    other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
+                    trust = trusts[place - start]
                     if other >= 0:
                         place_at[spoken], class_at[spoken] = other, pool_class[at, row]
                         run_at[spoken] = pool_run[at, row]
@@ -266,10 +297,10 @@ def _expand(
                 filled -= 1
                 tail[filled] = token_ids[walker]
                 walker = parents[walker]
-            back = state[LENGTH] - 1
+            back = length - 1
             while filled > 0:
                 filled -= 1
-                tail[filled] = texts.output[back] if back >= 0 else BOUNDARY
+                tail[filled] = output[back] if back >= 0 else BOUNDARY
                 back -= 1
             if node >= 0:
                 share = novel * (1.0 - _TABLE_SHARE)
@@ -283,7 +314,8 @@ def _expand(
                     for row in range(found):
                         if spoken == _BRANCH_ROOM or lengths[row] < 1:
                             continue
-                        place = settle(texts, state, ends[row] + (OUTPUT if source == 0 else 0))
+                        place = ends[row] + (OUTPUT if source == 0 else 0)
+                        place = settled(ground, made_texts, stands_for, end, after, length, place)
                         if place < 0:
                             continue
                         place_at[spoken] = place
@@ -294,15 +326,14 @@ def _expand(
                         spoken += 1
                 for row in range(first, spoken):
                     weight_at[row] *= share / max(total, 4.0)
-            listed = followers(
-                table, int(tail[_TAIL - 2]), int(tail[_TAIL - 1]), _LEAST / (novel * path * _TABLE_SHARE), next_ids, next_probs
-            )
+            least = _LEAST / (novel * path * _TABLE_SHARE)
+            listed = followers(table, int(tail[_TAIL - 2]), int(tail[_TAIL - 1]), least, next_ids, next_probs)
 
         # 3. Children: one for each token.
         first_child = pooled
         for row in range(spoken):
-            token = token_at(texts, place_at[row])
-            token_of[row] = token
+            token = token_of(ground, output, made_texts, place_at[row])
+            token_row[row] = token
             child_of[row] = -1
             if barred[token] or weight_at[row] <= 0.0:
                 continue

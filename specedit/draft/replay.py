@@ -150,7 +150,8 @@ class Replay:
         body = _body(text)
         taken = set()
         for prediction in self._repeats.predict(body):
-            patch = self._patch(line, line + 1, prediction.text + text[len(body) :], prediction.confidence, prediction.rule)
+            new = prediction.text + text[len(body) :]
+            patch = self._patch(line, line + 1, new, prediction.confidence, prediction.rule)
             if patch is not None and patch.start not in taken:
                 taken.add(patch.start)
                 yield patch
