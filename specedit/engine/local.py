@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from specedit.config import DRAFTERS, DrafterName
-from specedit.draft.base import Drafter
 from specedit.draft.merge import EditDrafter
+from specedit.draft.shipped import table_for
 from specedit.draft.vocabulary import Vocabulary
 from specedit.engine import loop, reference
-from specedit.engine.api import FimMarkers, GenerateRequest, TextChunk
+from specedit.engine.api import FimMarkers, GenerateRequest, Hints, TextChunk
 from specedit.engine.budget import Budget, DraftBudget, FixedBudget
 from specedit.engine.costs import CostTable, ForwardCosts, measured_once
 from specedit.engine.kv_cache import KVCache
@@ -22,6 +24,7 @@ from specedit.engine.sampling import Sampler, check_sampling
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.target import DtypeName, Target
+from specedit.engine.token_cache import TokenIds
 from specedit.engine.tokens import Tokenizer
 from specedit.engine.trace import Tracer
 from specedit.errors import ContextOverflowError, EngineError, UsageError
@@ -30,6 +33,8 @@ from specedit.errors import ContextOverflowError, EngineError, UsageError
 #: them a CPU gets fewer, as there a forward over many rows soon takes longer than the longer draft saves.
 _DEFAULT_BUDGET = 128
 _DEFAULT_BUDGET_CPU_UNMEASURED = 32
+
+_NO_IDS: TokenIds = np.empty(0, dtype=np.int32)
 
 _Decode = Callable[["_Job"], Iterator[Emission]]
 
@@ -81,7 +86,7 @@ class LocalEngine:
         #: The thread whose answer is under way; waiting for itself it would wait forever.
         self._answering: int | None = None
         self._cache: KVCache = target.new_cache()
-        self._cached_ids: list[int] = []
+        self._cached_ids = _NO_IDS
 
     @classmethod
     def load(
@@ -106,7 +111,11 @@ class LocalEngine:
             ModelError: the model can't be loaded or can't be driven exactly.
         """
         tokenizer = Tokenizer.load(path, fim_markers)
-        target = Target.load(path, device=device, dtype=dtype)
+        with ThreadPoolExecutor(1) as aside:
+            warm = aside.submit(_warm_up, tokenizer, drafters) if draft_budget != 0 else None
+            target = Target.load(path, device=device, dtype=dtype)
+        if warm is not None:
+            warm.result()
         drafts = draft_budget != 0 and target.plain_only is None
         return cls(
             target,
@@ -119,9 +128,8 @@ class LocalEngine:
         )
 
     @cached_property
-    def _drafter(self) -> Drafter:
-        vocabulary = Vocabulary.of(self._tokenizer, self._target.vocab_size, self._tokenizer.special_ids)
-        return EditDrafter(vocabulary, parts=self._drafters)
+    def _drafter(self) -> EditDrafter:
+        return _drafter(self._tokenizer, self._target.vocab_size, self._drafters)
 
     def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
         """Stream the answer, drafted and verified; see `Engine.generate`."""
@@ -162,7 +170,7 @@ class LocalEngine:
             for emission in loop.decode(
                 self._target,
                 self._cache,
-                job.prompt_ids,
+                job.prompt_ids.tolist(),
                 drafter=self._drafter,
                 sampler=job.sampler,
                 stop_rule=job.stop_rule,
@@ -173,12 +181,12 @@ class LocalEngine:
                 written.extend(emission.token_ids)
                 yield emission
         finally:
-            self._cached_ids = [*job.prompt_ids, *written][: self._cache.length]
+            self._cached_ids = np.append(job.prompt_ids, np.array(written, dtype=np.int32))[: self._cache.length]
 
     def _decode_plainly(self, job: _Job) -> Iterator[Emission]:
         return reference.decode(
             self._target,
-            job.prompt_ids,
+            job.prompt_ids.tolist(),
             sampler=job.sampler,
             stop_rule=job.stop_rule,
             cancel=job.request.cancel,
@@ -196,19 +204,35 @@ class _Job:
             raise UsageError("a request needs either messages or fim, and not both")
         check_sampling(request.sampling, target.vocab_size)
         self.request = request
-        self.prediction_ids = tokenizer.encode(request.prediction)
+        self.prediction_ids = tokenizer.text_ids(request.prediction)
         if request.fim is not None:
-            self.prompt_ids = tokenizer.encode_fim(request.fim)
+            self.prompt_ids = np.array(tokenizer.encode_fim(request.fim), dtype=np.int32)
         else:
-            self.prompt_ids = tokenizer.encode_chat(request.messages)
+            self.prompt_ids = tokenizer.chat_ids(request.messages)
         limit = request.max_new_tokens
         if limit is None:
             limit = len(self.prediction_ids) * 3 // 2 + 256
         _check_room(len(self.prompt_ids), limit, target.context_tokens)
-        self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids)
+        self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids.tolist())
         self.stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)
         self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
         self.tracer = Tracer(tokenizer)
+
+
+def _drafter(tokenizer: Tokenizer, vocab_size: int, drafters: Collection[DrafterName]) -> EditDrafter:
+    vocabulary = Vocabulary.of(tokenizer, vocab_size, tokenizer.special_ids)
+    table = table_for(tokenizer, vocab_size) if "ngram" in drafters else None
+    return EditDrafter(vocabulary, parts=drafters, table=table)
+
+
+def _warm_up(tokenizer: Tokenizer, drafters: Collection[DrafterName]) -> None:
+    """Draft something: what is unpacked, loaded or compiled once is then there before an answer waits for it."""
+    drafter = _drafter(tokenizer, tokenizer.vocab_size, drafters)
+    ids = tokenizer.text_ids("def half(x):\n    return x / 2\n")
+    drafter.begin(ids, ids, Hints(substitutions=(("half", "third"),)))
+    for token_ids in (ids[:4].tolist(), ids[:2].tolist()):
+        drafter.commit(token_ids)
+        drafter.propose(_DEFAULT_BUDGET)
 
 
 def _budget(target: Target, draft_budget: int | None, costs: CostTable | None) -> Budget:
@@ -229,9 +253,8 @@ def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> 
         )
 
 
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+def _common_prefix(left: TokenIds, right: TokenIds) -> int:
     """How many tokens two sequences have in common at their start."""
-    for length, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return length
-    return min(len(left), len(right))
+    shared = min(len(left), len(right))
+    different = np.flatnonzero(left[:shared] != right[:shared])
+    return int(different[0]) if len(different) else shared

@@ -79,6 +79,11 @@ class Tokenizer:
         self._cache = TokenCache(self._encode_all, self._bytes.values())
         self._check_round_trip()
 
+    @property
+    def vocab_size(self) -> int:
+        """All token ids are below it."""
+        return max(self._bytes) + 1
+
     @classmethod
     def load(cls, path: Path, fim_markers: FimMarkers | None = None) -> Tokenizer:
         """Load the tokenizer that lies beside a model's weights.

@@ -371,3 +371,14 @@ def test_loading_measures_costs_once(model_path, tmp_path):
         assert len(list(tmp_path.iterdir())) == 1
     LocalEngine.load(model_path, device="cpu", draft_budget=0, costs_dir=tmp_path / "none")
     assert not (tmp_path / "none").exists(), "what drafts nothing needs no costs"
+
+
+@pytest.mark.smollm2
+def test_the_tokenizers_own_n_grams_draft_unless_they_are_left_out(smollm2):
+    request = GenerateRequest(messages=(Message("user", "Write a Python class."),), max_new_tokens=24)
+    drafted = {}
+    for drafters in (("ngram",), ("cursor", "replay", "lookup")):
+        engine = LocalEngine(*smollm2, draft_budget=8, drafters=drafters)
+        drafted[drafters] = set(assert_right(engine, request).drafters)
+    assert "ngram" in drafted[("ngram",)]
+    assert "ngram" not in drafted[("cursor", "replay", "lookup")]
