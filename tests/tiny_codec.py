@@ -17,7 +17,8 @@ class TinyCodec:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        pieces = dict.fromkeys(piece.encode() for text in texts for piece in _PIECE.findall(text))
+        pieces = dict.fromkeys(b" " * size for size in range(2, 17))
+        pieces |= dict.fromkeys(piece.encode() for text in texts for piece in _PIECE.findall(text))
         self.pieces = [bytes([byte]) for byte in range(256)] + [piece for piece in pieces if len(piece) > 1]
         self._ids = {piece: token_id for token_id, piece in enumerate(self.pieces)}
 
