@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from specedit.draft.vocabulary import Vocabulary
 
-_PIECE = re.compile(r"\n| ?\w+|[ \t]+|[^\w\s]")
+# As tokenizers of code models split: a word takes the blank before it, signs take the line ends after them.
+_PIECE = re.compile(r"\n+|[ \t]+(?= \S)| ?\w+| ?[^\w\s]+\n*|[ \t]+|\s")
 
 
 class TinyCodec:
-    """Words with the blank before them, runs of blanks, line ends, signs; what its texts lack is spelt in bytes.
+    """Words and signs, each with a blank before it, runs of blanks, line ends; what its texts lack is spelt in bytes.
 
-    Example: "f(x) == 1\\n" is "f", "(", "x", ")", " ", "=", "=", " 1", "\\n".
+    Example: "    f(x) == 1:\\n" is "   ", " f", "(", "x", ")", " ==", " 1", ":\\n".
     """
 
     def __init__(self, texts: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Answers of all kinds, drafted at every forward; run as a script without numba, with every index checked.
+"""Answers of all kinds, and what is drafted on the way; as a script in plain Python, with every index checked.
 
 Compiled kernels look at no bounds: a wrong index reads other memory, and a negative one reads from an array's end.
 """
@@ -71,7 +71,7 @@ def streams(seed: int, count: int) -> Iterator[Stream]:
 
 
 def trees(stream: Stream, seed: int, on_commit: Callable[[Any], None] = lambda drafter: None) -> list[list[Any]]:
-    """The drafts at every forward: token ids, parents, log probabilities and origins."""
+    """Drafts on the way through the answer: token ids, parents, log probabilities and origins."""
     from specedit.draft.merge import EditDrafter
 
     generator = random.Random(seed)
@@ -83,13 +83,7 @@ def trees(stream: Stream, seed: int, on_commit: Callable[[Any], None] = lambda d
         tree = drafter.propose(generator.choice([1, 2, 5, 16, 64]) if generator.random() < 0.97 else 600)
         log_probs = [round(value, 6) for value in tree.log_probs.tolist()]
         found.append([tree.token_ids.tolist(), tree.parents.tolist(), log_probs, list(tree.origins)])
-        node, size = -1, 1
-        while done + size <= len(stream.answer):
-            child = tree.child(node, stream.answer[done + size - 1])
-            if child is None:
-                break
-            node, size = child, size + 1
-        size = generator.choice([size, size, size, 1, 30])
+        size = generator.choice([1, 2, 7, 30])
         drafter.commit(stream.answer[done : done + size])
         on_commit(drafter)
         done += size
