@@ -1,8 +1,8 @@
 """Fit the priors of edit drafting: replay edits between releases and learn which beliefs were right.
 
-Each step of a replay is one observation: the beliefs about the next token, and which of them were right. The parameters
-maximize its probability (conditional logit, with "none of them" as one alternative; ridge penalty); survival is counted
-on the beliefs that were right, weighted by how much they were believed.
+Each step of a replay is one observation: the beliefs about what comes next, and which of them were right. The
+parameters maximize its probability (conditional logit, with "none of them" as one alternative; ridge penalty); survival
+is counted on the beliefs that were right, weighted by how much they were believed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _BUDGET = 128
 #: Every eighth package, by its name's digest, is held out.
 _HELD_OUT = 8
 _ROUNDS = 2
-#: A belief is right if it says as many of the coming tokens as any does, up to this many.
-_HORIZON = 1
+#: A belief is right if it says as many of the coming tokens as any does, up to this many: at a line's start many
+#: places agree on the indent alone.
+_HORIZON = 4
 _STEPS_AT_ONCE = 4096
 
 
@@ -67,7 +68,7 @@ class Observations(NamedTuple):
 
     Attributes:
         features: [beliefs, NUM_FEATURES] parameter numbers, -1 for none.
-        right: [beliefs] whether the belief's tokens came.
+        right: [beliefs] whether the belief's next token came, and as many more as any belief's, up to `_HORIZON`.
         starts: [steps + 1] the first belief of each step.
         none: [steps, 2] parameter numbers of "none of them".
         runs: [NUM_CLASSES, NUM_RUN_BUCKETS, 2] weighted counts of runs that ended and that went on.
@@ -188,13 +189,21 @@ def observe(
             weigh(beliefs, count, priors.parameters)
             _count_runs(drafter, lengths, len(answer) - done, runs)
             features.append(beliefs.features[:count].astype(np.int16))
-            rights.append(lengths >= max(1, min(_HORIZON, lengths.max(initial=0))))
+            rights.append(are_right(lengths))
             counts.append(count)
             nones.append(beliefs.none.copy())
         on_edit()
     starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     none = np.array(nones, dtype=np.int16).reshape(-1, 2)
     return Observations(np.concatenate(features), np.concatenate(rights), starts, none, runs)
+
+
+def are_right(lengths: IntArray) -> npt.NDArray[np.bool_]:
+    """[beliefs] which beliefs were right, of those that say so many of the coming tokens.
+
+    Example: of [9, 5, 1, 0] the first two; of [2, 1, 0] the first; of [0, 0] none.
+    """
+    return lengths >= max(1, min(_HORIZON, int(lengths.max(initial=0))))
 
 
 def fit(seen: Observations, start: Priors, *, ridge: float = 0.3, iterations: int = 300) -> Priors:

@@ -16,7 +16,7 @@ from specedit.draft.priors import (
     load_priors,
     untrained_priors,
 )
-from specedit.train.priors import Observations, Recording, fit, forwards, is_held_out, observe, to_file
+from specedit.train.priors import Observations, Recording, are_right, fit, forwards, is_held_out, observe, to_file
 from specedit.train.releases import Pair
 from tests.tiny_codec import TinyCodec
 
@@ -123,6 +123,14 @@ def test_the_cursor_is_right_at_the_start_of_an_unchanged_file(tiny):
     assert seen.right[0]
     assert seen.runs[..., 1].sum() > 0
     assert seen.runs[..., 0].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("lengths", "right"),
+    [([9, 5, 1, 0], [True, True, False, False]), ([2, 1, 0], [True, False, False]), ([0, 0], [False, False]), ([], [])],
+)
+def test_right_is_what_goes_on_being_right(lengths, right):
+    assert are_right(np.array(lengths, dtype=np.int64)).tolist() == right
 
 
 def test_what_was_fitted_takes_no_more_forwards_where_it_was_fitted(tiny):
