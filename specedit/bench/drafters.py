@@ -78,5 +78,6 @@ def makers(loaded: LoadedTokenizer, names: Iterable[str] | None = None) -> Mappi
 
 
 def part_makers(loaded: LoadedTokenizer) -> Mapping[str, Callable[[], Drafter]]:
-    """How to make the parts of our own drafter that have a cost of their own, as chains, and the whole tree."""
-    return {part: partial(_chain, loaded, part) for part in ("lookup", "cursor")} | {"tree": partial(_edit, loaded)}
+    """How to make what has a cost of its own: the index with its longest match, two parts as chains, the whole tree."""
+    chains = {part: partial(_chain, loaded, part) for part in ("lookup", "cursor")}
+    return {"index": partial(_MAKERS["lookup"], loaded), **chains, "tree": partial(_edit, loaded)}

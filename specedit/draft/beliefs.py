@@ -33,7 +33,7 @@ from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, belief_in
 from specedit.draft.suffix_index import IndexArrays, find_matches, match_length
 from specedit.draft.tree import IntArray
-from specedit.draft.vocabulary import BLANK, LINE, NUM_KINDS
+from specedit.draft.vocabulary import BLANK, FIRST_IN_LINE, NUM_KINDS
 
 # Groups of beliefs: what they copy from, and why.
 NEAR = 0  # the prediction, by the cursor or a matching run
@@ -160,9 +160,9 @@ def answer_state(texts: Texts, state: IntArray) -> int:
     if state[FOLLOWING] == 1:
         return FOLLOW
     last = texts.kinds[texts.output[state[LENGTH] - 1]]
-    if last == LINE:
+    if last < FIRST_IN_LINE:
         return LOST_AT_LINE
-    if last == BLANK and texts.kinds[texts.output[state[LENGTH] - 2]] == LINE:
+    if last == BLANK and texts.kinds[texts.output[state[LENGTH] - 2]] < FIRST_IN_LINE:
         return LOST_AT_INDENT
     return LOST
 
@@ -451,14 +451,14 @@ def _guess(
         elif guess == SKIP_SINCE:
             place = left + state[SINCE]
         elif guess == LINE_END:
-            while place < end and kinds[ground[place]] != LINE:
+            while place < end and kinds[ground[place]] >= FIRST_IN_LINE:
                 place += 1
         elif guess == OWN_LINE:
-            while place > start and kinds[ground[place - 1]] != LINE:
+            while place > start and kinds[ground[place - 1]] >= FIRST_IN_LINE:
                 place -= 1
         elif guess <= LINE_3:
             for _ in range(guess - OWN_LINE):
-                while place < end and kinds[ground[place]] != LINE:
+                while place < end and kinds[ground[place]] >= FIRST_IN_LINE:
                     place += 1
                 place += 1
         else:

@@ -17,7 +17,7 @@ from specedit.draft.priors import Priors, load_priors
 from specedit.draft.replay import Patch, Replay
 from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
 from specedit.draft.tree import DraftTree, IntArray
-from specedit.draft.vocabulary import LINE, Vocabulary
+from specedit.draft.vocabulary import FIRST_IN_LINE, Vocabulary
 from specedit.engine.api import Hints
 
 Part = Literal["cursor", "replay", "lookup", "ngram"]
@@ -159,10 +159,8 @@ class EditDrafter:
         """The most probable continuations, merged into one tree of at most `budget` nodes."""
         if budget <= 0 or self.state[cursor.LENGTH] < 2:
             return DraftTree.chain([])
-        token_ids = np.empty(budget, dtype=np.int64)
-        parents = np.empty(budget, dtype=np.int64)
+        token_ids, parents, origins = np.empty((3, budget), dtype=np.int64)
         log_probs = np.empty(budget, dtype=np.float64)
-        origins = np.empty(budget, dtype=np.int64)
         size, uniform = draft(
             self.texts,
             self.state,
@@ -252,7 +250,7 @@ class EditDrafter:
         kinds = self._vocabulary.kinds
         size = len(written)
         back = 1
-        while back <= min(_LINE_BEGIN, size) and kinds[written[-back]] != LINE:
+        while back <= min(_LINE_BEGIN, size) and kinds[written[-back]] >= FIRST_IN_LINE:
             back += 1
         if back > _LINE_BEGIN or back >= size:
             return

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specedit.draft.suffix_index import Tokens
-from specedit.draft.vocabulary import LINE, Vocabulary
+from specedit.draft.vocabulary import FIRST_IN_LINE, Vocabulary
 from specedit.edit.repeat import Repeats
 from specedit.engine.api import Hints
 
@@ -58,7 +58,7 @@ class Replay:
         """Start with what the hints name."""
         self._vocabulary = vocabulary
         self._tokens = prediction
-        ends = np.flatnonzero(vocabulary.kinds[prediction] == LINE) + 1
+        ends = np.flatnonzero(vocabulary.kinds[prediction] < FIRST_IN_LINE) + 1
         self._starts: list[int] = [0, *ends[ends < len(prediction)].tolist()]
         self._texts: dict[int, str] = {}
         self._repeats = Repeats()

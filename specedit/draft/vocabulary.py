@@ -9,18 +9,34 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-# Kinds of tokens, by their text. `LINE` and `BLANK` tell where a line begins, the others what may follow what.
-LINE = 0  # holds a line end
-BLANK = 1  # other white space
-WORD = 2  # a blank, then a letter
-PART = 3  # begins with a letter
-NUMBER = 4
-OPEN = 5  # ends with an opening bracket
-CLOSE = 6  # begins with a closing bracket
-COMMA = 7  # ends with , ; or :
-QUOTE = 8  # holds a quotation mark
-OTHER = 9
-NUM_KINDS = 10
+# Kinds of tokens, by their text: what tells most about what may follow. Those below `FIRST_IN_LINE` end a line.
+LINE, BLOCK_LINE, COMMA_LINE, CLOSED_LINE, BLANK_LINE = range(5)
+FIRST_IN_LINE = 5
+BLANK = 5  # white space without a line end
+WORD, CAPITAL_WORD, KEYWORD = 6, 7, 8  # a blank, then letters
+PART, CAPITAL_PART, JOINT = 9, 10, 11  # letters; an underscore
+NUMBER = 12
+DOT, COMMA, COLON, ASSIGN, ARROW, QUOTE, CLOSE = range(13, 20)
+PAREN, BRACKET, BRACE = 20, 21, 22  # ends with an opening bracket
+OTHER = 23
+NUM_KINDS = 24
+
+_KEYWORDS = frozenset(
+    b"and as async await break case catch class const continue def default defer del do elif else enum except export"
+    b" extends final finally fn for from func function go goto if impl import in instanceof interface is lambda let"
+    b" match mod mut new not or package pass private pub public raise range return self static struct super switch"
+    b" this throw trait try type typedef typeof use using var void where while with yield".split()
+)
+_LAST = {
+    b"(": PAREN,
+    b"[": BRACKET,
+    b"{": BRACE,
+    b".": DOT,
+    b",": COMMA,
+    b":": COLON,
+    b";": COLON,
+    b"=": ASSIGN,
+}
 
 
 class Codec(Protocol):
@@ -75,20 +91,38 @@ def chars_of(piece: bytes) -> int:
 
 def kind_of(piece: bytes) -> int:
     """The kind of a token that stands for these bytes."""
+    bare = piece.strip(b" \t")
     if b"\n" in piece or b"\r" in piece:
-        return LINE
-    bare = piece.lstrip(b" \t")
+        return _kind_of_line_end(bare)
     if not bare:
         return BLANK
     first, last = bare[:1], bare[-1:]
     if b'"' in bare or b"'" in bare or b"`" in bare:
         return QUOTE
-    if first.isalpha() or first == b"_" or first >= b"\x80":
-        return PART if bare == piece else WORD
+    if first.isalpha() or first >= b"\x80":
+        spaced = piece[:1] in (b" ", b"\t")
+        if spaced and bare in _KEYWORDS:
+            return KEYWORD
+        if first.isupper():
+            return CAPITAL_WORD if spaced else CAPITAL_PART
+        return WORD if spaced else PART
+    if first == b"_":
+        return JOINT
     if first.isdigit():
         return NUMBER
-    if last in b"([{":
-        return OPEN
-    if first in b")]}":
-        return CLOSE
-    return COMMA if last in b",;:" else OTHER
+    if bare in (b"->", b"=>", b"::"):
+        return ARROW
+    if last in _LAST:
+        return _LAST[last]
+    return CLOSE if first in b")]}" else OTHER
+
+
+def _kind_of_line_end(bare: bytes) -> int:
+    before = bare.strip()
+    if not before:
+        return BLANK_LINE if bare.count(b"\n") > 1 else LINE
+    if before[-1:] in b"{:([":
+        return BLOCK_LINE
+    if before[-1:] in b",":
+        return COMMA_LINE
+    return CLOSED_LINE
