@@ -6,13 +6,16 @@ Compiled kernels look at no bounds: a wrong index reads other memory, and a nega
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from specedit.draft.ngrams import Table
 from specedit.engine.api import Hints
 
 _WORDS = ["foo", "bar", "baz", "self", "x", "old_name", "new_name", "oldName", "return", "if", "else", "for"]
@@ -70,12 +73,30 @@ def streams(seed: int, count: int) -> Iterator[Stream]:
             yield Stream(prompt, prediction, answer, hints, parts, wide)
 
 
+def table_of(tokens: list[int]) -> Table:
+    """What follows one and two tokens here, as a static table."""
+    arrays = {}
+    for order in (1, 2):
+        follows: dict[int, Counter[int]] = {}
+        for place in range(order, len(tokens)):
+            key = tokens[place - 1] + ((tokens[place - 2] << 32) if order == 2 else 0)
+            follows.setdefault(key, Counter())[tokens[place]] += 1
+        rows = [follows[key].most_common() for key in sorted(follows)]
+        arrays[f"keys{order}"] = np.array(sorted(follows), dtype=np.uint64)
+        arrays[f"starts{order}"] = np.cumsum([0, *map(len, rows)]).astype(np.uint32)
+        arrays[f"next{order}"] = np.array([token for row in rows for token, _ in row], dtype=np.uint32)
+        shares = [count / sum(dict(row).values()) for row in rows for _, count in row]
+        arrays[f"prob{order}"] = np.array([min(-32 * math.log(share), 255) for share in shares], dtype=np.uint8)
+    return Table.of(arrays)
+
+
 def trees(stream: Stream, seed: int, on_commit: Callable[[Any], None] = lambda drafter: None) -> list[list[Any]]:
     """Drafts on the way through the answer: token ids, parents, log probabilities and origins."""
     from specedit.draft.merge import EditDrafter
 
     generator = random.Random(seed)
-    drafter = EditDrafter(codec().vocabulary(), parts=stream.parts, wide=stream.wide)
+    table = table_of(stream.answer) if len(stream.answer) % 2 else None
+    drafter = EditDrafter(codec().vocabulary(), parts=stream.parts, wide=stream.wide, table=table)
     drafter.begin(stream.prompt, stream.prediction, stream.hints)
     on_commit(drafter)
     found, done = [], 0
