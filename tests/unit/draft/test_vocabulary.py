@@ -10,20 +10,35 @@ from tests.tiny_codec import TinyCodec
 @pytest.mark.parametrize(
     ("kind", "pieces"),
     [
-        (vocabulary.LINE, [b"\n", b"\n\n", b":\n", b"\r\n", b"\r", b"  \n    "]),
-        (vocabulary.BLANK, [b" ", b"\t", b"    ", b"", b"\t "]),
-        (vocabulary.WORD, [b" word", b"\tword", b"  x", b" _x", " été".encode(), " 世".encode()]),
-        (vocabulary.PART, [b"word", b"_x", b"Xy1", "é".encode(), b"\xa9"]),
-        (vocabulary.NUMBER, [b"1", b" 27", b"0x"]),
-        (vocabulary.OPEN, [b"(", b" [", b"{", b")(", b"[["]),
-        (vocabulary.CLOSE, [b")", b"]", b" }", b"),", b"):"]),
-        (vocabulary.COMMA, [b",", b";", b":", b" ::"]),
-        (vocabulary.QUOTE, [b'"', b" '", b"`", b'("', b"'s"]),
-        (vocabulary.OTHER, [b"=", b" ==", b".", b"->", b"#", b"@", b"\x00"]),
+        ("LINE", [b"\n", b"\r\n", b"\r", b"  \n    "]),
+        ("BLANK_LINE", [b"\n\n", b"\n\n\n"]),
+        ("BLOCK_LINE", [b":\n", b"):\n", b" {\n", b"(\n", b"[\r\n"]),
+        ("COMMA_LINE", [b",\n", b"),\n"]),
+        ("CLOSED_LINE", [b")\n", b";\n", b'"\n', b"x\n", b"}\n\n"]),
+        ("BLANK", [b" ", b"\t", b"    ", b"", b"\t "]),
+        ("WORD", [b" word", b"\tword", b"  x", " é".encode(), " 世".encode()]),
+        ("CAPITAL_WORD", [b" Word", b" MAX"]),
+        ("KEYWORD", [b" return", b" in", b" self"]),
+        ("PART", [b"word", b"return", "é".encode(), b"\xa9"]),
+        ("CAPITAL_PART", [b"Word", b"Xy1"]),
+        ("JOINT", [b"_", b"_x", b" _x"]),
+        ("NUMBER", [b"1", b" 27", b"0x"]),
+        ("DOT", [b".", b")."]),
+        ("COMMA", [b",", b"),"]),
+        ("COLON", [b":", b" ;", b"):"]),
+        ("ASSIGN", [b"=", b" ==", b" +="]),
+        ("ARROW", [b"->", b" =>", b"::"]),
+        ("QUOTE", [b'"', b" '", b"`", b'("', b"'s"]),
+        ("CLOSE", [b")", b"]", b" }", b"))"]),
+        ("PAREN", [b"(", b" (", b")(", b".("]),
+        ("BRACKET", [b"[", b" [["]),
+        ("BRACE", [b"{", b" {"]),
+        ("OTHER", [b"#", b" +", b"@", b"\x00", b"!"]),
     ],
 )
 def test_the_kind_of_a_token_is_told_by_its_bytes(kind, pieces):
-    assert {piece: kind_of(piece) for piece in pieces} == dict.fromkeys(pieces, kind)
+    assert {piece: kind_of(piece) for piece in pieces} == dict.fromkeys(pieces, getattr(vocabulary, kind))
+    assert all((kind_of(piece) < vocabulary.FIRST_IN_LINE) == kind.endswith("LINE") for piece in pieces)
 
 
 @pytest.mark.parametrize("text", ["", "plain", "naïve", "世界", "😀"])
