@@ -112,7 +112,7 @@ def priors(pairs: Path, model: str, table: Path | None, limit: int | None, file:
     """Fit what drafting believes beforehand on PAIRS, the pairs.jsonl of `specedit train releases`.
 
     Each edit is replayed as the answer to the request for it. The edits of each eighth package are held out; the
-    figures say how many forwards those take. 4 GB of memory are enough for 25,000 edits.
+    figures say how many forwards those take. 4 GB of memory are enough for 20,000 edits.
     """
     with ended_by_errors("interrupted; nothing was written."):
         from specedit.models.fetch import require_local
