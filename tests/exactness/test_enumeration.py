@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections import defaultdict
 from functools import cache
 
 import pytest
 import torch
 
+from specedit.draft.merge import EditDrafter
 from specedit.draft.tree import DraftTree
+from specedit.draft.vocabulary import Vocabulary
+from specedit.engine.api import Hints
 from specedit.engine.verify import residual_rejection, sample_and_match
 
 TOLERANCE = 1e-12
@@ -147,6 +151,34 @@ def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float]) -> 
         assert math.isclose(through[prefix] + stopped[prefix], expected[prefix], rel_tol=0, abs_tol=TOLERANCE), prefix
 
 
+LETTERS = "abc\n"
+
+
+class Letters:
+    """A tokenizer of four letters; it takes no notice of others."""
+
+    def encode(self, text: str) -> list[int]:
+        return [LETTERS.index(letter) for letter in text if letter in LETTERS]
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return LETTERS[token_id].encode()
+
+
+def merged_trees(most_nodes: int):
+    """Trees of the merged drafter while short files of few letters are edited; larger ones than `all_trees` has."""
+    source = random.Random(0)
+    for number in range(40):
+        lines = ["".join(source.choices("abc", k=source.randrange(1, 4))) for _ in range(6)]
+        written = [line.replace("b", "a") if source.random() < 0.3 else line for line in lines]
+        codec = Letters()
+        drafter = EditDrafter(Vocabulary.of(codec, len(LETTERS), ()), wide=number % 4 > 0)
+        file = codec.encode("\n".join(lines))
+        drafter.begin(file, file, Hints(substitutions=(("b", "a"),), resume_offsets=(2, 4), opening="a\n"))
+        for token_id in codec.encode("a\n" + "\n".join(written)):
+            yield drafter.propose(most_nodes)
+            drafter.commit([token_id])
+
+
 def emissions(vocab_size: int, tree: DraftTree) -> dict[tuple[int, ...], float]:
     """What sample and match emits for a tree, with its probabilities."""
 
@@ -168,6 +200,16 @@ def emitted_tokens(tree, verdict):
 def test_sample_and_match_emits_the_targets_distribution(vocab_size, most_nodes):
     for tree in all_trees(vocab_size, most_nodes):
         assert_is_target(vocab_size, emissions(vocab_size, tree))
+
+
+def test_merged_trees_emit_the_targets_distribution():
+    trees = list(merged_trees(8))
+    for tree in trees:
+        tree.check(len(LETTERS), 8)
+        assert_is_target(len(LETTERS), emissions(len(LETTERS), tree))
+    shapes = {tuple(tree.parents.tolist()) for tree in trees}
+    assert any(len(shape) == 8 for shape in shapes)
+    assert len(shapes) > 20, "trees of many shapes, or this test shows little"
 
 
 @pytest.mark.parametrize(("vocab_size", "most_nodes"), SIZES)
