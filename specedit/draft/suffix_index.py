@@ -70,7 +70,7 @@ class SuffixIndex:
 
     @property
     def memory_bytes(self) -> int:
-        """What the text and the tables take: 52 to 76 bytes for each token of the capacity."""
+        """What the text and the tables take: 64 to 104 bytes for each token of the capacity."""
         return self.slab.nbytes + self.heads.nbytes + self.links.nbytes
 
     def extend(self, token_ids: Sequence[int] | IntArray | Tokens) -> None:
