@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Self
@@ -42,10 +42,12 @@ class LoadedTokenizer:
         return cls(Tokenizer.load(found.path, found.entry.fim), int(config.get_text_config().vocab_size))
 
 
-def _edit(loaded: LoadedTokenizer) -> Drafter:
+def _edit(loaded: LoadedTokenizer, *, with_table: bool = True) -> Drafter:
     from specedit.draft.merge import EditDrafter
+    from specedit.draft.shipped import table_for
 
-    return EditDrafter(loaded.vocabulary)
+    table = table_for(loaded.tokenizer, loaded.vocab_size) if with_table else None
+    return EditDrafter(loaded.vocabulary, table=table)
 
 
 def _chain(loaded: LoadedTokenizer, part: str) -> Drafter:
@@ -56,6 +58,7 @@ def _chain(loaded: LoadedTokenizer, part: str) -> Drafter:
 
 _MAKERS: dict[str, Callable[[LoadedTokenizer], Drafter]] = {
     "edit": _edit,
+    "edit-no-table": partial(_edit, with_table=False),
     "lookup": lambda loaded: PromptLookup(loaded.vocab_size, loaded.tokenizer.special_ids),
     "transformers": lambda _: EarliestNgram("transformers", (2, 1), 10),
     "ngram-k5": lambda _: EarliestNgram("ngram-k5", (5, 4, 3, 2), 5),
