@@ -33,7 +33,7 @@ from specedit.draft.native import jit
 from specedit.draft.ngrams import Table, belief_in
 from specedit.draft.suffix_index import IndexArrays, find_matches, match_length
 from specedit.draft.tree import IntArray
-from specedit.draft.vocabulary import BLANK, FIRST_IN_LINE, NUM_KINDS
+from specedit.draft.vocabulary import BLANK, FAMILIES, FIRST_IN_LINE, NUM_KINDS
 
 # Groups of beliefs: what they copy from, and why.
 NEAR = 0  # the prediction, by the cursor or a matching run
@@ -73,7 +73,8 @@ _EVIDENCE_AT = _KINDS_AT + NUM_GROUPS * NUM_KINDS * NUM_KINDS
 _NONE_AT = _EVIDENCE_AT + NUM_GROUPS * NUM_STATES * _EVIDENCE_BUCKETS
 _NONE_KIND_AT = _NONE_AT + NUM_STATES * _MATCH_BUCKETS * _SINCE_BUCKETS
 _KIN_AT = _NONE_KIND_AT + NUM_STATES * NUM_KINDS
-NUM_PARAMETERS = _KIN_AT + NUM_STATES * 2 * 9
+_SAME_KIND_AT = _KIN_AT + NUM_STATES * 2 * 9
+NUM_PARAMETERS = _SAME_KIND_AT + NUM_STATES * 2 * 2
 
 _WINDOW_BEHIND = 80
 _WINDOW_AHEAD = 320
@@ -385,6 +386,7 @@ def _kin(
     """Add tokens that follow a token of the same kind nearby, each once, at its nearest place."""
     start, end, left, length = state[START], state[END], state[DIVERGED_AT], state[LENGTH]
     row_of = texts.scratch
+    family = FAMILIES[kind]
     ground, output, made, kinds = texts.ground, texts.output, texts.made, texts.kinds
     for row in range(count):
         row_of[token_of(ground, output, made, places[row])] = NOT_KIN
@@ -394,14 +396,14 @@ def _kin(
         if step & 1:
             # Two places ahead for each one behind.
             place = left + (-(offset // 3) if offset % 3 == 2 else offset - offset // 3)
-            if place <= start or place >= end or kinds[ground[place - 1]] != kind:
+            if place <= start or place >= end or FAMILIES[kinds[ground[place - 1]]] != family:
                 continue
-            token, group = ground[place], NEAR
+            token, group, same = ground[place], NEAR, kinds[ground[place - 1]] == kind
         else:
             place = length - 1 - offset
-            if place < 1 or output[place - 1] < 0 or kinds[output[place - 1]] != kind:
+            if place < 1 or output[place - 1] < 0 or FAMILIES[kinds[output[place - 1]]] != family:
                 continue
-            token, group = output[place], WRITTEN
+            token, group, same = output[place], WRITTEN, kinds[output[place - 1]] == kind
             place += OUTPUT
         row = row_of[token]
         if row == NOT_KIN:
@@ -414,6 +416,7 @@ def _kin(
         row_of[token] = count + 1
         places[count], groups[count], matches[count] = place, group, -1
         features[count, :] = -1
+        features[count, 2] = _SAME_KIND_AT + (doing * 2 + (1 if group == WRITTEN else 0)) * 2 + (1 if same else 0)
         if group == NEAR:
             features[count, 0] = _NEAR_AT + doing * _MATCH_BUCKETS * _DISTANCE_BUCKETS + _distance_bucket(place - left)
         else:

@@ -25,6 +25,7 @@ from specedit.draft.beliefs import (
     match_bucket,
 )
 from specedit.draft.native import jit
+from specedit.errors import IntegrityError
 
 NUM_MATCH_BUCKETS = 9
 NUM_RUN_BUCKETS = 8
@@ -48,12 +49,22 @@ class Priors(NamedTuple):
 class PriorsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Priors as they are stored: parameters in thousandths, survival in ten-thousandths, and what they come from."""
 
+    parameter_count: int
     parameters: dict[str, int]
     survival: list[list[int]]
     fitted_on: str
 
     def priors(self) -> Priors:
-        """The arrays."""
+        """The arrays.
+
+        Raises:
+            IntegrityError: they were fitted for other features.
+        """
+        if self.parameter_count != NUM_PARAMETERS:
+            raise IntegrityError(
+                f"the priors have {self.parameter_count} parameters where {NUM_PARAMETERS} are needed. "
+                "Install specedit again, or fit them anew with `specedit train priors`."
+            )
         parameters = np.zeros(NUM_PARAMETERS)
         for place, value in self.parameters.items():
             parameters[int(place)] = value / 1000

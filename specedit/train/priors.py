@@ -264,6 +264,7 @@ def to_file(priors: Priors, fitted_on: str) -> PriorsFile:
     """The priors as they are shipped."""
     thousandths = np.round(priors.parameters * 1000).astype(int).tolist()
     return PriorsFile(
+        parameter_count=len(priors.parameters),
         parameters={str(place): value for place, value in enumerate(thousandths) if value},
         survival=np.round(priors.survival * 10_000).astype(int).tolist(),
         fitted_on=fitted_on,
