@@ -18,6 +18,7 @@ from specedit.draft.priors import (
     run_bucket,
     untrained_priors,
 )
+from specedit.errors import IntegrityError
 from specedit.train.priors import to_file
 
 
@@ -54,6 +55,12 @@ def test_a_file_with_more_in_it_is_refused():
     stored = {**msgspec.to_builtins(to_file(untrained_priors(), "nothing")), "more": 1}
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.json.decode(msgspec.json.encode(stored), type=PriorsFile)
+
+
+def test_priors_for_other_features_are_refused():
+    stored = msgspec.structs.replace(to_file(untrained_priors(), "nothing"), parameter_count=7)
+    with pytest.raises(IntegrityError, match="7 parameters where .* specedit train priors"):
+        stored.priors()
 
 
 def test_each_class_belongs_to_one_group():
