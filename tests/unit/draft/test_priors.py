@@ -59,7 +59,7 @@ def test_a_file_with_more_in_it_is_refused():
 
 def test_priors_for_other_features_are_refused():
     stored = msgspec.structs.replace(to_file(untrained_priors(), "nothing"), parameter_count=7)
-    with pytest.raises(IntegrityError, match="7 parameters where .* specedit train priors"):
+    with pytest.raises(IntegrityError, match=r"7 parameters where .*specedit train priors"):
         stored.priors()
 
 
