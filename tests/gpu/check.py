@@ -11,15 +11,17 @@ Exits with 1 when a promise is broken:
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
+import re
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,12 @@ import torch
 import transformers
 from transformers import Qwen2Config
 
-from specedit.draft.prompt_lookup import PromptLookup
+from specedit.draft.merge import EditDrafter
 from specedit.draft.tree import DraftTree
-from specedit.engine.api import Sampling
+from specedit.draft.vocabulary import Vocabulary
+from specedit.engine.api import Hints, Sampling
+from specedit.engine.budget import DraftBudget
+from specedit.engine.costs import ForwardCosts, measure
 from specedit.engine.sampling import Sampler
 from specedit.engine.target import Target
 from specedit.engine.verify import sample_and_match
@@ -49,6 +54,7 @@ _GAIN = 0.7
 _SHARPNESS = 8.0
 _LARGE_MODEL_MEMORY_BYTES = 40 << 30
 _FIRST_CACHE_ROWS = 512
+_MEASURING_SECONDS = 1.0
 #: When a part must be done, as a share of all seconds.
 _DONE = {"exactness": 0.35, "near ties": 0.65, "cost": 0.95}
 
@@ -65,7 +71,7 @@ class Setting:
         prompts: prompts compared in float32.
         near_tie_prompts: prompts compared in bfloat16.
         new_tokens: tokens of each answer.
-        budgets: draft budgets that are compared.
+        budgets: draft budgets that are compared, besides one that follows measured costs.
         cached_tokens: how many stand in the cache when a forward is timed.
         repeats: how often it is timed.
     """
@@ -209,14 +215,17 @@ class PlainRun:
         return cls(target, number, prompt, sampling, tokens, recorder.rows)
 
     def drafters(self) -> list[Any]:
-        """Random trees, and prompt lookup in a prediction that is wrong in every seventh token."""
+        """Random trees, and all that drafts edits, with a prediction that is wrong in every seventh token."""
         size = self.target.vocab_size
         prediction = [(token + (place % 7 == 6)) % size for place, token in enumerate(self.tokens)]
-        lookup = PromptLookup(size, (), min_match=1)
-        lookup.begin(self.prompt, prediction)
-        return [lookup, RandomTreeDrafter(size, self.tokens, self.number)]
+        vocabulary = _vocabulary(size)
+        ends = itertools.accumulate(vocabulary.chars[prediction].tolist())
+        old, new = (vocabulary.text([token]) for token in (prediction[6 % len(prediction)], self.tokens[0]))
+        edit = EditDrafter(vocabulary)
+        edit.begin(self.prompt, prediction, Hints(substitutions=((old, new),), resume_offsets=tuple(ends)))
+        return [edit, RandomTreeDrafter(size, self.tokens, self.number)]
 
-    def drafted(self, drafter: Any, budget: int) -> tuple[list[int], int]:
+    def drafted(self, drafter: Any, budget: int | DraftBudget) -> tuple[list[int], int]:
         """The tokens of drafted decoding, and how many drafts were accepted."""
         tokens, _, _, stats = run_loop(
             self.target,
@@ -227,7 +236,7 @@ class PlainRun:
             sampling=self.sampling,
             seed=self.number,
         )
-        return tokens, stats.accepted[drafter.name]
+        return tokens, sum(stats.accepted.values())
 
     def rounding(self, num_rows: int) -> float:
         """The most by which any logit of a pass over `num_rows` rows differs from that of plain decoding."""
@@ -266,6 +275,28 @@ class PlainRun:
         return any(sampler.draw(row + change) == token for change in changes)
 
 
+class Words:
+    """A tokenizer whose tokens are numbered words; every sixteenth ends a line."""
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers that stand in the text."""
+        return [int(number) for number in re.findall(r"\d+", text)]
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """A word, or a word that ends a line."""
+        return f" w{token_id}".encode() + b"\n" * (token_id % 16 == 0)
+
+
+@cache
+def _vocabulary(size: int) -> Vocabulary:
+    return Vocabulary.of(Words(), size, ())
+
+
+def learned_budget(target: Target, nodes: int) -> DraftBudget:
+    """A budget from what forwards of the target cost here; it learns from all runs that it is used in."""
+    return DraftBudget(ForwardCosts(measure(target, limit_seconds=_MEASURING_SECONDS)), nodes)
+
+
 def append(target: Target, cache: Any, token_ids: Sequence[int]) -> torch.Tensor:
     """Logits [rows, vocabulary] of tokens behind those that stand in the cache."""
     chain = DraftTree.chain(token_ids[1:])
@@ -276,24 +307,26 @@ def check_exactness(target: Target, setting: Setting, until: float) -> Section:
     """Tokens of drafted and plain decoding, greedy and seeded."""
     section = Section(f"exactness, {target.dtype}")
     runs = 0
-    accepted = {"lookup": 0, "random": 0}
+    accepted = {"edit": 0, "random": 0}
     partings: list[Parting] = []
+    most = max(setting.budgets)
+    budgets = [*((nodes, nodes) for nodes in setting.budgets), (learned_budget(target, most), most)]
     prompts = [(number, sampling) for number in range(setting.prompts) for sampling in (GREEDY, SEEDED)]
     for number, sampling in prompts:
         if runs and time.perf_counter() > until:
             break
         plain = PlainRun.of(target, number, sampling, setting.new_tokens)
-        for budget in setting.budgets:
+        for budget, nodes in budgets:
             for drafter in plain.drafters():
                 tokens, count = plain.drafted(drafter, budget)
                 runs += 1
                 accepted[drafter.name] += count
                 if tokens != plain.tokens:
-                    rounding = max(plain.rounding(rows) for rows in (2, budget + 1))
+                    rounding = max(plain.rounding(rows) for rows in (2, nodes + 1))
                     partings.append(plain.parting(tokens, rounding))
     section.figures = {
         "runs": runs,
-        "runs_planned": len(prompts) * len(setting.budgets) * 2,
+        "runs_planned": len(prompts) * len(budgets) * 2,
         "accepted": accepted,
         "partings": [vars(parting) for parting in partings],
     }
@@ -320,12 +353,13 @@ def check_near_ties(target: Target, setting: Setting, until: float) -> Section:
     rounding = 0.0
     runs = 0
     budget = max(setting.budgets)
+    learned = learned_budget(target, budget)
     for number in range(setting.near_tie_prompts):
         if runs and time.perf_counter() > until:
             break
         plain = PlainRun.of(target, number, GREEDY, setting.new_tokens)
         rounding = max(rounding, *(plain.rounding(rows) for rows in (2, 8, budget + 1)))
-        tokens, _ = plain.drafted(plain.drafters()[number % 2], budget)
+        tokens, _ = plain.drafted(plain.drafters()[number % 2], learned if number % 4 < 2 else budget)
         runs += 1
         if tokens != plain.tokens:
             differing.append((plain, tokens))

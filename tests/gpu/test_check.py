@@ -41,7 +41,7 @@ def test_it_passes_here_and_writes_its_figures(setting, monkeypatch, tmp_path):
     assert "every promise holds" in result.output
     written = json.loads(report.read_text(encoding="utf-8"))
     exactness, near_ties, cost, memory = written["figures"].values()
-    assert exactness["runs"] == exactness["runs_planned"] == 8
+    assert exactness["runs"] == exactness["runs_planned"] == 12
     assert near_ties["prompts"] == 2
     assert near_ties["rounding"] > 0
     assert set(cost["ratios"]) == {str(rows) for rows in check.ROWS}
