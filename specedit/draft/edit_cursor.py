@@ -36,7 +36,9 @@ START = 6  # ground place of the prediction's first token
 END = 7  # ground place of the boundary after its last
 AFTER = 8  # place that follows the prediction's end, such as the closing fence in the prompt, or NOWHERE
 ANSWER = 9  # where the answer begins in the output array; before it stands the prompt's end
-STATE_SIZE = 10
+OPENED = 10  # made index of the boundary after the answer's opening, or -1
+FRAMED = 11  # made texts before this index are opening and closing, no changes
+STATE_SIZE = 12
 
 # What `follow` reports, as rows of (event, value, value).
 DIVERGED = 0  # made index or ground place left, output length before the token that differed
@@ -107,9 +109,9 @@ def token_of(ground: Tokens, output: Tokens, made: Tokens, place: int) -> int:
 
 
 @inline
-def site_of(sites: Tokens, start: int, end: int, place: int, came_from: int) -> int:
+def site_of(sites: Tokens, start: int, end: int, opened: int, place: int, came_from: int) -> int:
     """`site_at` over arrays at hand."""
-    if came_from < MADE and start <= place < end:
+    if (came_from < MADE or came_from - MADE == opened) and start <= place < end:
         return int(sites[place - start])
     return -1
 
@@ -130,9 +132,10 @@ def token_at(texts: Texts, place: int) -> int:
 def site_at(texts: Texts, state: IntArray, place: int, came_from: int) -> int:
     """The made index of what may replace the prediction from `place` on, or -1.
 
-    A reading that comes from the end of a made text goes on in the prediction: it has just replaced something.
+    A reading that comes from the end of a made text goes on in the prediction: it has just replaced something, unless
+    it comes from the answer's opening.
     """
-    return site_of(texts.sites, state[START], state[END], place, came_from)
+    return site_of(texts.sites, state[START], state[END], state[OPENED], place, came_from)
 
 
 @jit

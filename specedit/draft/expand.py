@@ -24,8 +24,10 @@ from specedit.draft.edit_cursor import (
     AFTER,
     CURSOR,
     END,
+    FRAMED,
     LENGTH,
     MADE,
+    OPENED,
     OUTPUT,
     START,
     Texts,
@@ -122,10 +124,17 @@ def _is_plain(texts: Texts, state: IntArray, beliefs: Beliefs, tokens: int) -> b
 
 
 @jit
-def _origin(place: int, group: int) -> int:
+def _origin(place: int, group: int, framed: int, parts: int) -> int:
+    """The part that a node is counted for: the one that its place comes from, where that takes part."""
     if place >= MADE:
-        return REPLAY_NODE
-    return LOOKUP_NODE if group in (WRITTEN, PROMPT) else CURSOR_NODE
+        origin = REPLAY_NODE if place - MADE >= framed else CURSOR_NODE
+    else:
+        origin = LOOKUP_NODE if group in (WRITTEN, PROMPT) else CURSOR_NODE
+    if not parts >> origin & 1:
+        origin = NGRAM_NODE
+        while origin > 0 and not parts >> origin & 1:
+            origin -= 1
+    return origin
 
 
 @jit
@@ -150,7 +159,8 @@ def _chain(
     prob = beliefs.weights[best]
     came_from = state[CURSOR] if doing == FOLLOW and best == 0 else beliefs.places[best]
     place = beliefs.places[best]
-    origin = _origin(place, beliefs.groups[best])
+    framed = state[FRAMED]
+    origin = _origin(place, beliefs.groups[best], framed, parts)
     # Local names: reading an array out of its tuple counts a reference each time.
     ground, sites = texts.ground, texts.sites
     start, end, budget = state[START], state[END], len(token_ids)
@@ -166,7 +176,7 @@ def _chain(
             if made >= 0 and texts.trust[place - start] >= 0.5:
                 other = settle(texts, state, MADE + made)
                 place = other if other >= 0 else place
-            origin = _origin(place, beliefs.groups[best])
+            origin = _origin(place, beliefs.groups[best], framed, parts)
             token = token_at(texts, place)
             came_from = place + 1
             after = settle(texts, state, came_from)
@@ -203,6 +213,7 @@ def _expand(
     ground, output, made_texts, stands_for = texts.ground, texts.output, texts.made, texts.stands_for
     sites, trusts = texts.sites, texts.trust
     start, end, after, length = state[START], state[END], state[AFTER], state[LENGTH]
+    opened, framed = state[OPENED], state[FRAMED]
     doing = answer_state(texts, state)
     places, groups, matches, weights = beliefs.places, beliefs.groups, beliefs.matches, beliefs.weights
     budget = len(token_ids)
@@ -249,7 +260,7 @@ def _expand(
                 place, weight = places[row], weights[row]
                 group_class = class_of(groups[row], doing, matches[row])
                 came_from = state[CURSOR] if doing == FOLLOW and row == 0 else place
-                made = site_of(sites, start, end, place, came_from) if parts & 2 else -1
+                made = site_of(sites, start, end, opened, place, came_from) if parts & 2 else -1
                 if made >= 0:
                     other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
                     trust = trusts[place - start]
@@ -272,7 +283,7 @@ def _expand(
                     continue
                 weight = pool_weight[at, row] * survival[pool_class[at, row], run_bucket(pool_run[at, row])]
                 mass += weight
-                made = site_of(sites, start, end, place, pool_place[at, row]) if parts & 2 else -1
+                made = site_of(sites, start, end, opened, place, pool_place[at, row]) if parts & 2 else -1
                 if made >= 0 and spoken < _BRANCH_ROOM:
                     other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
                     trust = trusts[place - start]
@@ -359,7 +370,7 @@ def _expand(
                     if row >= copied:
                         pool_origin[child] = NGRAM_NODE
                     else:
-                        pool_origin[child] = _origin(place_at[row], group_of(class_at[row]))
+                        pool_origin[child] = _origin(place_at[row], group_of(class_at[row]), framed, parts)
                 # Keep the heaviest places, distinct ones.
                 known = -1
                 kept = pool_kept[child]

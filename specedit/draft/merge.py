@@ -87,6 +87,7 @@ class EditDrafter:
         self.state[cursor.CURSOR], self.state[cursor.FOLLOWING] = start, 1
         self.state[cursor.DIVERGED_AT] = start
         self.state[cursor.AFTER] = cursor.NOWHERE
+        self.state[cursor.OPENED] = -1
         # The prompt shows the prediction once more: reading on there would say the same a second time.
         searched = ground.copy()
         shown = _where_shown(prompt, prediction)
@@ -118,15 +119,22 @@ class EditDrafter:
             kinds=self._vocabulary.kinds,
             scratch=self._scratch,
         )
+        if len(prediction):
+            self._frame(hints)
         self._replays = bool(self._parts & PART_BITS["replay"]) and len(prediction) > 0
         if self._replays:
             self._look_ahead()
 
-        if hints.opening and len(prediction):
-            self.state[cursor.CURSOR] = cursor.MADE + self._make(self._vocabulary.codec.encode(hints.opening), (), 0)
-        if hints.closing and len(prediction):
-            closing = self._vocabulary.codec.encode(hints.closing)
-            self.state[cursor.AFTER] = cursor.MADE + self._make(closing, (), None)
+    def _frame(self, hints: Hints) -> None:
+        """Lay out what stands around the prediction in the answer; the cursor begins with it."""
+        encode = self._vocabulary.codec.encode
+        if hints.opening:
+            opening = encode(hints.opening)
+            self.state[cursor.CURSOR] = cursor.MADE + self._make(opening, (), 0)
+            self.state[cursor.OPENED] = len(opening)
+        if hints.closing:
+            self.state[cursor.AFTER] = cursor.MADE + self._make(encode(hints.closing), (), None)
+        self.state[cursor.FRAMED] = self.state[cursor.MADE_LENGTH]
 
     def _tokens_at(self, prediction: Tokens, offsets: Sequence[int]) -> IntArray:
         """The tokens of the prediction that begin at code-point offsets; offsets within a token are left out."""

@@ -163,3 +163,18 @@ def test_a_rename_throughout_takes_no_more_forwards_than_no_change():
     before = NAMES * 4
     renamed, unchanged = Edit(before, before.replace("old_name", "new_name"), RENAME), Edit(before, before)
     assert len(renamed.steps(budget=64)) <= len(unchanged.steps(budget=64)) + 1
+
+
+def test_a_change_at_the_very_start_is_drafted_after_the_opening_fence():
+    before = "old_name = 1\nprint(old_name)\n"
+    hints = Hints((("old_name", "new_name"),), opening="```python\n", closing="```")
+    edit = Edit(before, before.replace("old_name", "new_name"), hints)
+    assert edit.accepted(edit.drafter().propose(64), 0) == len(edit.answer)
+
+
+@pytest.mark.parametrize("parts", [("cursor",), ("lookup",), ("lookup", "ngram"), ("cursor", "ngram")])
+def test_only_the_chosen_parts_are_named(parts):
+    before = "def f(old):\n    use(old)\n    if old:\n        call(old, 1)\n    return old\n"
+    after = "def f(new):\n    use(new)\n    log()\n    if new:\n        call(new, 1)\n    return new\n"
+    edit = Edit(before, after, Hints(opening="```python\n", closing="```"))
+    assert {name for tree in edit.steps(32, parts) for name in tree.origins} <= set(parts)
