@@ -7,9 +7,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from specedit.draft.base import NO_HINTS
-from specedit.draft.suffix_index import BOUNDARY, SuffixIndex, Tokens
+from specedit.draft.suffix_index import BOUNDARY, MAX_MATCH, SuffixIndex, Tokens
 from specedit.draft.tree import DraftTree
 from specedit.engine.api import Hints
+
+#: Tokens of the answer that find room without the index growing.
+_ROOM = 8192
 
 
 class PromptLookup:
@@ -37,7 +40,7 @@ class PromptLookup:
 
     def begin(self, prompt_ids: Sequence[int], prediction_ids: Sequence[int], hints: Hints = NO_HINTS) -> None:
         """Index the prompt and the prediction; hints are of no use here."""
-        self._index = SuffixIndex()
+        self._index = SuffixIndex(len(prompt_ids) + len(prediction_ids) + _ROOM)
         for text in (prompt_ids, prediction_ids):
             self._index.extend(text)
             self._index.extend([BOUNDARY])
@@ -50,7 +53,7 @@ class PromptLookup:
 
     def propose(self, budget: int) -> DraftTree:
         """A chain of at most `budget` tokens."""
-        match = self._index.longest_match(self._tail[-64:], self._barred) if budget > 0 else None
+        match = self._index.longest_match(self._tail[-MAX_MATCH:], self._barred) if budget > 0 else None
         if match is None or match.length < self._min_match:
             return DraftTree.chain([])
         return DraftTree.chain(self._draftable(self._index.following(match.end, budget)))

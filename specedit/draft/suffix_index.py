@@ -32,6 +32,7 @@ MAX_LINKS = 48
 
 _BASE = 0x9E3779B97F4A7C15  # odd and without pattern: 2**64 over the golden ratio
 _NUM_ORDERS = len(ORDERS)
+_NONE_BARRED = np.zeros(0, dtype=np.bool_)
 _RUNS = np.array(ORDERS, dtype=np.int64)
 _POWERS = np.array([pow(_BASE, k, 1 << 64) for k in ORDERS], dtype=np.uint64)
 
@@ -101,15 +102,8 @@ class SuffixIndex:
             The match, or None where not even the last token of the query has a usable occurrence.
         """
         tail = np.asarray(query[-MAX_MATCH:], dtype=np.int32)
-        ends = np.empty(_NUM_ORDERS * MAX_LINKS, dtype=np.int64)
-        lengths = np.empty_like(ends)
-        count = find_matches(self.arrays, tail, len(tail), MAX_LINKS, ends, lengths)
-        best: Match | None = None
-        for end, length in zip(ends[:count].tolist(), lengths[:count].tolist(), strict=True):
-            usable = barred is None or not barred[self.slab[end]]
-            if usable and (best is None or (length, end) > (best.length, best.end)):
-                best = Match(end, length)
-        return best
+        end, length = find_longest(self.arrays, tail, _NONE_BARRED if barred is None else barred)
+        return Match(end, length) if length else None
 
     def following(self, end: int, count: int) -> Tokens:
         """At most `count` tokens from position `end` on, never past the text's end or a boundary."""
@@ -186,6 +180,7 @@ def find_matches(
     max_links: int,
     ends: IntArray,
     lengths: IntArray,
+    enough: int = 1 << 30,
 ) -> int:
     """Collect places that end as `query[:size]` does and that something follows, from the longest order down.
 
@@ -196,6 +191,7 @@ def find_matches(
         max_links: places looked at for each order.
         ends: [room] receives the places, each once.
         lengths: [room] receives the match lengths, at most `MAX_MATCH`.
+        enough: with so many from the longer orders, shorter ones are left out.
 
     Returns:
         How many were found.
@@ -211,6 +207,8 @@ def find_matches(
         run = _RUNS[order]
         if usable < run:
             continue
+        if count >= enough:
+            break
         value = np.uint64(0)
         for place in range(size - run, size):
             value = value * base + np.uint64(int(query[place]) + 1)
@@ -235,3 +233,25 @@ def find_matches(
                     count += 1
             entry = links[order, entry]
     return count
+
+
+@jit
+def find_longest(index: IndexArrays, query: Tokens, barred: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """End and length of the longest match of `query`, of equal ones the latest; 0, 0 where there is none.
+
+    Places that a token of `barred` [vocabulary, or none] follows do not count.
+    """
+    ends = np.empty(_NUM_ORDERS * MAX_LINKS, dtype=np.int64)
+    lengths = np.empty(_NUM_ORDERS * MAX_LINKS, dtype=np.int64)
+    text = index[0]
+    best_end, best_length = 0, 0
+    # Places of a longer order match longer than any other: mostly the first order that has some is all it takes.
+    for enough in (1, len(ends)):
+        for row in range(find_matches(index, query, len(query), MAX_LINKS, ends, lengths, enough)):
+            end, length = ends[row], lengths[row]
+            better = length > best_length or (length == best_length and end > best_end)
+            if better and not (len(barred) > 0 and barred[text[end]]):
+                best_end, best_length = end, length
+        if best_length > 0:
+            break
+    return best_end, best_length
