@@ -99,6 +99,14 @@ class Replay:
             text = self._texts[line] = self._vocabulary.text(span.tolist())
         return text
 
+    def indent(self, line: int) -> str:
+        """The white space that a line begins with."""
+        return _indent(self.line_text(line))
+
+    def first_token(self, line: int) -> str:
+        """The text of a line's first token."""
+        return self._vocabulary.text(self._tokens[self.line_start(line) : self.line_start(line) + 1].tolist())
+
     def learn(self, start: int, end: int, written: Sequence[int]) -> None:
         """Take note that the old tokens `start` to `end` became `written`."""
         first = self.line_of(start)

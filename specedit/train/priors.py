@@ -185,7 +185,7 @@ def observe(
         for done in _replayed(recording, drafter):
             count = drafter.gather()
             beliefs, lengths = drafter.beliefs, room[:count]
-            measure_runs(drafter.texts, drafter.state, beliefs.places, count, answer, done, lengths)
+            measure_runs(drafter.answer.texts, drafter.answer.state, beliefs.places, count, answer, done, lengths)
             weigh(beliefs, count, priors.parameters)
             _count_runs(drafter, lengths, len(answer) - done, runs)
             features.append(beliefs.features[:count].astype(np.int16))
@@ -290,7 +290,7 @@ def measure_runs(
 
 def _count_runs(drafter: EditDrafter, lengths: IntArray, left: int, runs: Floats) -> None:
     """Add the runs of the beliefs that were right, each as often as it was believed, to the counts of their classes."""
-    beliefs, doing = drafter.beliefs, answer_state(drafter.texts, drafter.state)
+    beliefs, doing = drafter.beliefs, answer_state(drafter.answer.texts, drafter.answer.state)
     for row in np.flatnonzero(lengths > 0).tolist():
         kind = class_of(int(beliefs.groups[row]), doing, int(beliefs.matches[row]))
         weight = float(beliefs.weights[row]) + 0.02
