@@ -151,7 +151,7 @@ class TokenCache:
     def _encoded_like(self, known: _Encoded, head: int, text: str) -> _Encoded:
         """Encode a text whose first `head` characters are those of a known one; what they end with alike is found."""
         room = min(len(known.text), len(text)) - head
-        tail = _shared(known.text[len(known.text) - room :][::-1], text[len(text) - room :][::-1])
+        tail = _shared(known.text, text, room=room, at_end=True)
         # Whether a cut is safe depends on what stands around it, at most on the piece after it.
         first = max(0, int(np.searchsorted(known.ends, head, side="right")) - 1)
         last = int(np.searchsorted(known.ends, len(known.text) - tail + _LOOK_BEHIND)) + 1
@@ -212,13 +212,14 @@ def _ids(ids: Sequence[int]) -> TokenIds:
     return np.array(ids, dtype=np.int32)
 
 
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts have in common at their start."""
-    low, high = 0, min(len(one), len(other))
+def _shared(one: str, other: str, *, room: int | None = None, at_end: bool = False) -> int:
+    """How many characters, at most `room`, two texts have in common at their start or end."""
+    low, high = 0, min(len(one), len(other)) if room is None else room
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
+        if at_end:
+            same = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
         else:
-            high = middle - 1
+            same = one[low:middle] == other[low:middle]
+        low, high = (middle, high) if same else (low, middle - 1)
     return low

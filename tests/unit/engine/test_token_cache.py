@@ -110,6 +110,37 @@ def test_pieces_make_the_same_tokens_as_the_whole_with_qwen(qwen):
     assert_same(tokenizer, [SOURCE, SOURCE.replace("    ", "\t"), SOURCE.replace("\n", "\r\n"), *random_texts(60)])
 
 
+def edited(text, rng):
+    """The text with a run of it replaced, at its ends too, by signs or by other lines."""
+    start = rng.choice([0, len(text), *(rng.randrange(len(text)) for _ in range(6))])
+    stop = start + rng.choice([0, 1, 2, 5, 60, 900])
+    place = rng.randrange(len(SOURCE) - 800)
+    new = rng.choice(["".join(rng.choices(ALPHABET, k=rng.randrange(6))), SOURCE[place : place + rng.randrange(800)]])
+    return (text[:start] + new + text[stop:]).replace("\u2581", "") or SOURCE[:9_000]
+
+
+@pytest.mark.parametrize("merged", [(), ("\n ",), (")\n",), ("\n ", ":\n")])
+def test_a_text_that_is_edited_again_and_again_makes_the_same_tokens_as_the_whole(merged):
+    backend = words(*merged)
+    cache, _ = cached(backend)
+    assert cache.cuts
+    rng = random.Random(0)
+    text = SOURCE[:9_000]
+    for _ in range(150):
+        text = edited(text, rng)[:12_000]
+        assert cache.encode(text).tolist() == backend.encode(text).ids
+
+
+@pytest.mark.smollm2
+def test_a_text_that_is_edited_again_and_again_makes_the_same_tokens_as_the_whole_with_smollm2(smollm2):
+    _, tokenizer = smollm2
+    rng = random.Random(0)
+    text = SOURCE[:9_000]
+    for _ in range(300):
+        text = edited(text, rng)[:12_000]
+        assert_same(tokenizer, [text])
+
+
 @pytest.mark.parametrize("merged", [(), ("ab",), ("\n ",), (")\n",), ("\n ", ":\n"), ("\nw",), ("\n ", ":\n", "\nd")])
 def test_where_tokens_reach_over_line_ends_the_tokens_are_still_the_same(merged):
     backend = words(*merged)
