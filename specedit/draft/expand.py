@@ -254,49 +254,34 @@ def _expand(
         # 1. What speaks at this node.
         spoken = 0
         mass = 0.0
-        if node < 0:
-            path, depth = 1.0, 0
-            for row in range(count):
-                place, weight = places[row], weights[row]
-                group_class = class_of(groups[row], doing, matches[row])
+        at = -1 if node < 0 else node_pool[node]
+        path, depth = (1.0, 0) if node < 0 else (pool_path[at], pool_depth[at])
+        for row in range(count if node < 0 else pool_kept[at]):
+            if node < 0:
+                place, weight, run = places[row], weights[row], 0
+                kind = class_of(groups[row], doing, matches[row])
                 came_from = state[CURSOR] if doing == FOLLOW and row == 0 else place
-                made = site_of(sites, start, end, opened, place, came_from) if parts & 2 else -1
-                if made >= 0:
-                    other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
-                    trust = trusts[place - start]
-                    if other >= 0 and spoken < _BRANCH_ROOM:
-                        place_at[spoken], class_at[spoken], run_at[spoken] = other, group_class, 0
-                        weight_at[spoken] = weight * trust
-                        spoken += 1
-                        weight *= 1.0 - trust
-                if spoken < _BRANCH_ROOM:
-                    place_at[spoken], class_at[spoken], run_at[spoken] = place, group_class, 0
-                    weight_at[spoken] = weight
-                    spoken += 1
-                mass += weights[row]
-        else:
-            at = node_pool[node]
-            path, depth = pool_path[at], pool_depth[at]
-            for row in range(pool_kept[at]):
-                place = settled(ground, made_texts, stands_for, end, after, length, pool_place[at, row])
+            else:
+                came_from, kind, run = pool_place[at, row], pool_class[at, row], pool_run[at, row]
+                place = settled(ground, made_texts, stands_for, end, after, length, came_from)
                 if place < 0:
                     continue
-                weight = pool_weight[at, row] * survival[pool_class[at, row], run_bucket(pool_run[at, row])]
-                mass += weight
-                made = site_of(sites, start, end, opened, place, pool_place[at, row]) if parts & 2 else -1
-                if made >= 0 and spoken < _BRANCH_ROOM:
-                    other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
+                weight = pool_weight[at, row] * survival[kind, run_bucket(run)]
+            mass += weight
+            made = site_of(sites, start, end, opened, place, came_from) if parts & 2 else -1
+            if made >= 0 and spoken < _BRANCH_ROOM:
+                # The old text may be replaced here: both ways are read on in.
+                other = settled(ground, made_texts, stands_for, end, after, length, MADE + made)
+                if other >= 0:
                     trust = trusts[place - start]
-                    if other >= 0:
-                        place_at[spoken], class_at[spoken] = other, pool_class[at, row]
-                        run_at[spoken] = pool_run[at, row]
-                        weight_at[spoken] = weight * trust
-                        spoken += 1
-                        weight *= 1.0 - trust
-                if spoken < _BRANCH_ROOM:
-                    place_at[spoken], class_at[spoken] = place, pool_class[at, row]
-                    run_at[spoken], weight_at[spoken] = pool_run[at, row], weight
+                    place_at[spoken], class_at[spoken], run_at[spoken] = other, kind, run
+                    weight_at[spoken] = weight * trust
+                    weight *= 1.0 - trust
                     spoken += 1
+            if spoken < _BRANCH_ROOM:
+                place_at[spoken], class_at[spoken], run_at[spoken] = place, kind, run
+                weight_at[spoken] = weight
+                spoken += 1
         copied = spoken
         novel = max(0.0, 1.0 - mass)
 
