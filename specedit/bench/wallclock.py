@@ -17,10 +17,11 @@ import msgspec
 import torch
 
 from specedit.bench.case import Case
+from specedit.config import DRAFTERS
 from specedit.edit.session import generate_request, run_edit
 from specedit.engine import costs
 from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
-from specedit.engine.local import LocalEngine
+from specedit.engine.local import LocalEngine, warm_up
 from specedit.engine.target import Target, convert_gguf
 from specedit.engine.tokens import Tokenizer
 from specedit.models.fetch import resolve_or_convert
@@ -87,6 +88,7 @@ def measure(
     target = Target.load(found.path)
     stop_tokens = found.entry.stop_tokens
     table = None if target.plain_only else costs.measure(target)
+    warm_up(tokenizer, DRAFTERS)  # as when an engine is loaded
 
     def local() -> LocalEngine:
         return LocalEngine(target, tokenizer, model_name=found.name, costs=table, stop_tokens=stop_tokens)

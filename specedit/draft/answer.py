@@ -48,7 +48,7 @@ class Answer:
             searched[shown[0] : shown[1]] = BOUNDARY
             if shown[2]:
                 self.state[cursor.AFTER] = shown[1]
-        self.index = SuffixIndex(len(ground))
+        self.index = SuffixIndex(len(ground), indexed=int(np.count_nonzero(searched != BOUNDARY)))
         self.index.extend(searched)
         self.written = SuffixIndex(_ROOM)
         self.written.extend(past)

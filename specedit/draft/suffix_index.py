@@ -51,10 +51,11 @@ class SuffixIndex:
     the `MAX_LINKS` latest places of the next shorter one.
     """
 
-    def __init__(self, capacity: int = 512) -> None:
-        """Make room for `capacity` tokens; it grows as needed."""
+    def __init__(self, capacity: int = 512, *, indexed: int | None = None) -> None:
+        """Make room for `capacity` tokens, of which `indexed` are no boundaries (None: all); it grows as needed."""
         self._length = 0
-        self._reserve(max(capacity, 16))
+        capacity = max(capacity, 16)
+        self._reserve(capacity, capacity if indexed is None else max(indexed, 16))
 
     def __len__(self) -> int:
         return self._length
@@ -80,7 +81,8 @@ class SuffixIndex:
         if end > len(self.slab):
             known = self.tokens
             self._length = 0
-            self._reserve(max(end, 2 * len(known)))
+            grown = max(end, 2 * len(known))
+            self._reserve(grown, grown)
             self.slab[:start] = known
             insert_runs(self.slab, 0, start, self.heads, self.links)
         self.slab[start:end] = token_ids
@@ -111,9 +113,9 @@ class SuffixIndex:
         stops = np.flatnonzero(run == BOUNDARY)
         return run[: stops[0]] if len(stops) else run
 
-    def _reserve(self, capacity: int) -> None:
+    def _reserve(self, capacity: int, indexed: int) -> None:
         self.slab: Tokens = np.empty(capacity, dtype=np.int32)
-        table = 1 << (2 * capacity - 1).bit_length()
+        table = 1 << (2 * indexed - 1).bit_length()
         self.heads: Tokens = np.zeros((_NUM_ORDERS, table), dtype=np.int32)
         self.links: Tokens = np.zeros((_NUM_ORDERS, capacity + 1), dtype=np.int32)
 

@@ -112,7 +112,7 @@ class LocalEngine:
         """
         tokenizer = Tokenizer.load(path, fim_markers)
         with ThreadPoolExecutor(1) as aside:
-            warm = aside.submit(_warm_up, tokenizer, drafters) if draft_budget != 0 else None
+            warm = aside.submit(warm_up, tokenizer, drafters) if draft_budget != 0 else None
             target = Target.load(path, device=device, dtype=dtype)
         if warm is not None:
             warm.result()
@@ -225,7 +225,7 @@ def _drafter(tokenizer: Tokenizer, vocab_size: int, drafters: Collection[Drafter
     return EditDrafter(vocabulary, parts=drafters, table=table)
 
 
-def _warm_up(tokenizer: Tokenizer, drafters: Collection[DrafterName]) -> None:
+def warm_up(tokenizer: Tokenizer, drafters: Collection[DrafterName]) -> None:
     """Draft something: what is unpacked, loaded or compiled once is then there before an answer waits for it."""
     drafter = _drafter(tokenizer, tokenizer.vocab_size, drafters)
     ids = tokenizer.text_ids("def half(x):\n    return x / 2\n")
