@@ -40,7 +40,7 @@ class Answer:
         self.state[cursor.DIVERGED_AT] = start
         self.state[cursor.AFTER] = cursor.NOWHERE
         self.state[cursor.OPENED] = -1
-        self.state[cursor.LENGTH] = self.state[cursor.ANSWER] = len(past)
+        self.state[cursor.LENGTH] = len(past)
         # The prompt shows the prediction once more: reading on there would say the same a second time.
         searched = ground.copy()
         shown = _where_shown(prompt, prediction)

@@ -56,22 +56,22 @@ NUM_GUESSES = 12
 
 MAX_BELIEFS = 112
 NUM_FEATURES = 6
-_MATCH_BUCKETS = 9
-_DISTANCE_BUCKETS = 11
+MATCH_BUCKETS = 9
+DISTANCE_BUCKETS = 11
 _SINCE_BUCKETS = 6
 _EVIDENCE_BUCKETS = 7
 
 # Where each feature's parameters begin.
 _NEAR_AT = 0
-_SPAN_AT = _NEAR_AT + NUM_STATES * _MATCH_BUCKETS * _DISTANCE_BUCKETS
-_GUESS_AT = _SPAN_AT + NUM_STATES * _MATCH_BUCKETS * 2
-_WRITTEN_AT = _GUESS_AT + NUM_STATES * NUM_GUESSES * _SINCE_BUCKETS
-_PROMPT_AT = _WRITTEN_AT + NUM_STATES * _MATCH_BUCKETS * 2
-_MADE_AT = _PROMPT_AT + NUM_STATES * _MATCH_BUCKETS
-_KINDS_AT = _MADE_AT + NUM_STATES * _MATCH_BUCKETS
+_SPAN_AT = _NEAR_AT + NUM_STATES * MATCH_BUCKETS * DISTANCE_BUCKETS
+GUESS_AT = _SPAN_AT + NUM_STATES * MATCH_BUCKETS * 2
+WRITTEN_AT = GUESS_AT + NUM_STATES * NUM_GUESSES * _SINCE_BUCKETS
+PROMPT_AT = WRITTEN_AT + NUM_STATES * MATCH_BUCKETS * 2
+MADE_AT = PROMPT_AT + NUM_STATES * MATCH_BUCKETS
+_KINDS_AT = MADE_AT + NUM_STATES * MATCH_BUCKETS
 _EVIDENCE_AT = _KINDS_AT + NUM_GROUPS * NUM_KINDS * NUM_KINDS
 _NONE_AT = _EVIDENCE_AT + NUM_GROUPS * NUM_STATES * _EVIDENCE_BUCKETS
-_NONE_KIND_AT = _NONE_AT + NUM_STATES * _MATCH_BUCKETS * _SINCE_BUCKETS
+_NONE_KIND_AT = _NONE_AT + NUM_STATES * MATCH_BUCKETS * _SINCE_BUCKETS
 _KIN_AT = _NONE_KIND_AT + NUM_STATES * NUM_KINDS
 _SAME_KIND_AT = _KIN_AT + NUM_STATES * 2 * 9
 NUM_PARAMETERS = _SAME_KIND_AT + NUM_STATES * 2 * 2
@@ -184,6 +184,27 @@ def _add(places: IntArray, groups: IntArray, matches: IntArray, features: IntArr
 
 
 @jit
+def _copy(
+    places: IntArray,
+    groups: IntArray,
+    matches: IntArray,
+    features: IntArray,
+    count: int,
+    place: int,
+    group: int,
+    match: int,
+    feature: int,
+) -> int:
+    """Add a place that copies from `group`, unless it is known or there is no room; return the new count."""
+    row = _add(places, groups, matches, features, count, place)
+    if row >= 0 and groups[row] < 0:
+        groups[row] = group
+        matches[row] = match
+        features[row, 0] = feature
+    return max(count, row + 1)
+
+
+@jit
 def gather(
     texts: Texts,
     state: IntArray,
@@ -237,12 +258,12 @@ def gather(
             if cursor >= MADE:
                 longest = match_length(texts.made, cursor - MADE, output, length, 32)
                 groups[row] = MADE_UP
-                features[row, 0] = _MADE_AT + doing * _MATCH_BUCKETS + match_bucket(longest)
+                features[row, 0] = MADE_AT + doing * MATCH_BUCKETS + match_bucket(longest)
             else:
                 longest = match_length(texts.ground, cursor, output, length, 32)
                 groups[row] = NEAR
-                features[row, 0] = _NEAR_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * _DISTANCE_BUCKETS
-                features[row, 1] = _SPAN_AT + (doing * _MATCH_BUCKETS + match_bucket(longest)) * 2
+                features[row, 0] = _NEAR_AT + (doing * MATCH_BUCKETS + match_bucket(longest)) * DISTANCE_BUCKETS
+                features[row, 1] = _SPAN_AT + (doing * MATCH_BUCKETS + match_bucket(longest)) * 2
             matches[row] = longest
     sure = doing == FOLLOW and longest >= _SURE_MATCH
 
@@ -280,47 +301,26 @@ def gather(
             if start < place < end:
                 count = _near(texts, state, places, groups, matches, features, count, place, match, doing, reference)
             else:
-                row = _add(places, groups, matches, features, count, place)
-                if row < 0:
-                    break
-                count = max(count, row + 1)
-                if groups[row] < 0:
-                    groups[row] = PROMPT
-                    matches[row] = match
-                    features[row, 0] = _PROMPT_AT + doing * _MATCH_BUCKETS + match_bucket(match)
+                feature = PROMPT_AT + doing * MATCH_BUCKETS + match_bucket(match)
+                count = _copy(places, groups, matches, features, count, place, PROMPT, match, feature)
             longest = max(longest, match)
         found = find_matches(written, output, length, _LINKS, ends, lengths)
         latest = 0
         for at in range(found):
             latest = max(latest, ends[at])
         for at in range(found):
-            row = _add(places, groups, matches, features, count, OUTPUT + ends[at])
-            if row < 0:
-                break
-            count = max(count, row + 1)
-            if groups[row] < 0:
-                groups[row] = WRITTEN
-                matches[row] = lengths[at]
-                features[row, 0] = (
-                    _WRITTEN_AT
-                    + (doing * _MATCH_BUCKETS + match_bucket(lengths[at])) * 2
-                    + (1 if ends[at] == latest else 0)
-                )
-            longest = max(longest, lengths[at])
+            place, match = OUTPUT + ends[at], lengths[at]
+            feature = WRITTEN_AT + (doing * MATCH_BUCKETS + match_bucket(match)) * 2 + (ends[at] == latest)
+            count = _copy(places, groups, matches, features, count, place, WRITTEN, match, feature)
+            longest = max(longest, match)
 
     if parts & 2 and doing != FOLLOW:
         for place in range(state[MADE_LENGTH] - 1, max(0, state[MADE_LENGTH] - _SCAN_MADE), -1):
             if made[place - 1] != last or made[place] < 0:
                 continue
             match = match_length(made, place, output, length, 32)
-            row = _add(places, groups, matches, features, count, MADE + place)
-            if row < 0:
-                break
-            count = max(count, row + 1)
-            if groups[row] < 0:
-                groups[row] = MADE_UP
-                matches[row] = match
-                features[row, 0] = _MADE_AT + doing * _MATCH_BUCKETS + match_bucket(match)
+            feature = MADE_AT + doing * MATCH_BUCKETS + match_bucket(match)
+            count = _copy(places, groups, matches, features, count, MADE + place, MADE_UP, match, feature)
             longest = max(longest, match)
 
     if parts & 1 and doing != FOLLOW:
@@ -335,7 +335,7 @@ def gather(
         features[row, 4] = _KINDS_AT + (groups[row] * NUM_KINDS + last_kind) * NUM_KINDS + int(kinds[token])
         evidence = belief_in(table, int(output[length - 2]), last, token)
         features[row, 5] = _EVIDENCE_AT + (groups[row] * NUM_STATES + doing) * _EVIDENCE_BUCKETS + evidence
-    none[0] = _NONE_AT + (doing * _MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
+    none[0] = _NONE_AT + (doing * MATCH_BUCKETS + match_bucket(min(longest, 32))) * _SINCE_BUCKETS + since
     none[1] = _NONE_KIND_AT + doing * NUM_KINDS + last_kind
     return count
 
@@ -365,8 +365,8 @@ def _near(
         groups[row] = NEAR
         matches[row] = match
         spans = 1 if doing != FOLLOW and match > state[SINCE] else 0
-        bucket = doing * _MATCH_BUCKETS + match_bucket(match)
-        features[row, 0] = _NEAR_AT + bucket * _DISTANCE_BUCKETS + _distance_bucket(distance)
+        bucket = doing * MATCH_BUCKETS + match_bucket(match)
+        features[row, 0] = _NEAR_AT + bucket * DISTANCE_BUCKETS + _distance_bucket(distance)
         features[row, 1] = _SPAN_AT + bucket * 2 + spans
     return max(count, row + 1)
 
@@ -418,9 +418,9 @@ def _kin(
         features[count, :] = -1
         features[count, 2] = _SAME_KIND_AT + (doing * 2 + (1 if group == WRITTEN else 0)) * 2 + (1 if same else 0)
         if group == NEAR:
-            features[count, 0] = _NEAR_AT + doing * _MATCH_BUCKETS * _DISTANCE_BUCKETS + _distance_bucket(place - left)
+            features[count, 0] = _NEAR_AT + doing * MATCH_BUCKETS * DISTANCE_BUCKETS + _distance_bucket(place - left)
         else:
-            features[count, 0] = _WRITTEN_AT + doing * _MATCH_BUCKETS * 2 + (1 if offset < _KIN_NEAR else 0)
+            features[count, 0] = WRITTEN_AT + doing * MATCH_BUCKETS * 2 + (1 if offset < _KIN_NEAR else 0)
         count += 1
     for row in range(first):
         row_of[token_of(ground, output, made, places[row])] = 0
@@ -480,7 +480,7 @@ def _guess(
             groups[row] = GUESS
         for column in range(2, 4):
             if features[row, column] < 0:
-                features[row, column] = _GUESS_AT + (doing * NUM_GUESSES + guess) * _SINCE_BUCKETS + since
+                features[row, column] = GUESS_AT + (doing * NUM_GUESSES + guess) * _SINCE_BUCKETS + since
                 break
     return count
 

@@ -35,10 +35,9 @@ MADE_LENGTH = 5  # tokens of the made array in use
 START = 6  # ground place of the prediction's first token
 END = 7  # ground place of the boundary after its last
 AFTER = 8  # place that follows the prediction's end, such as the closing fence in the prompt, or NOWHERE
-ANSWER = 9  # where the answer begins in the output array; before it stands the prompt's end
-OPENED = 10  # made index of the boundary after the answer's opening, or -1
-FRAMED = 11  # made texts before this index are opening and closing, no changes
-STATE_SIZE = 12
+OPENED = 9  # made index of the boundary after the answer's opening, or -1
+FRAMED = 10  # made texts before this index are opening and closing, no changes
+STATE_SIZE = 11
 
 # What `follow` reports, as rows of (event, value, value).
 DIVERGED = 0  # made index or ground place left, output length before the token that differed

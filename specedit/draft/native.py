@@ -26,7 +26,7 @@ COMPILED = numba is not None
 
 
 def jit(function: Kernel) -> Kernel:
-    """`function` compiled at its first call; its plain form stays reachable through `plain`."""
+    """`function`, compiled at its first call."""
     if numba is None or numba.config.DISABLE_JIT:
         return function
     compiled = numba.njit(nogil=True)(function)
@@ -49,11 +49,6 @@ def inline(function: Kernel) -> Kernel:
     if numba is None:
         return function
     return cast(Kernel, numba.njit(nogil=True, inline="always")(function))
-
-
-def plain(kernel: Kernel) -> Kernel:
-    """The Python function that a kernel was compiled from."""
-    return cast(Kernel, getattr(kernel, "py_func", kernel))
 
 
 @cache

@@ -14,23 +14,28 @@ import numpy as np
 import numpy.typing as npt
 
 from specedit.draft.beliefs import (
+    DISTANCE_BUCKETS,
     FOLLOW,
     GUESS,
+    GUESS_AT,
+    MADE_AT,
     MADE_UP,
+    MATCH_BUCKETS,
     NEAR,
     NUM_PARAMETERS,
     NUM_STATES,
     PROMPT,
+    PROMPT_AT,
     WRITTEN,
+    WRITTEN_AT,
     match_bucket,
 )
 from specedit.draft.native import jit
 from specedit.errors import IntegrityError
 
-NUM_MATCH_BUCKETS = 9
 NUM_RUN_BUCKETS = 8
 #: A cursor's classes, those of other near places, hypotheses by state, output, prompt, made texts.
-NUM_CLASSES = 5 * NUM_MATCH_BUCKETS + NUM_STATES
+NUM_CLASSES = 5 * MATCH_BUCKETS + NUM_STATES
 
 
 class Priors(NamedTuple):
@@ -83,26 +88,26 @@ def class_of(group: int, doing: int, match: int) -> int:
     """The survival class of a belief of `group` with `match` matching tokens."""
     bucket = match_bucket(min(match, 32))
     if group == NEAR:
-        return bucket if doing == FOLLOW else NUM_MATCH_BUCKETS + bucket
+        return bucket if doing == FOLLOW else MATCH_BUCKETS + bucket
     if group == WRITTEN:
-        return 2 * NUM_MATCH_BUCKETS + bucket
+        return 2 * MATCH_BUCKETS + bucket
     if group == PROMPT:
-        return 3 * NUM_MATCH_BUCKETS + bucket
+        return 3 * MATCH_BUCKETS + bucket
     if group == MADE_UP:
-        return 4 * NUM_MATCH_BUCKETS + bucket
-    return 5 * NUM_MATCH_BUCKETS + doing
+        return 4 * MATCH_BUCKETS + bucket
+    return 5 * MATCH_BUCKETS + doing
 
 
 @jit
 def group_of(kind: int) -> int:
     """The group whose survival class `kind` is."""
-    if kind < 2 * NUM_MATCH_BUCKETS:
+    if kind < 2 * MATCH_BUCKETS:
         return NEAR
-    if kind < 3 * NUM_MATCH_BUCKETS:
+    if kind < 3 * MATCH_BUCKETS:
         return WRITTEN
-    if kind < 4 * NUM_MATCH_BUCKETS:
+    if kind < 4 * MATCH_BUCKETS:
         return PROMPT
-    return MADE_UP if kind < 5 * NUM_MATCH_BUCKETS else GUESS
+    return MADE_UP if kind < 5 * MATCH_BUCKETS else GUESS
 
 
 @jit
@@ -121,22 +126,20 @@ def run_bucket(run: int) -> int:
 
 def untrained_priors() -> Priors:
     """Rough beliefs to start fitting from: longer matches and nearer places are likelier."""
-    from specedit.draft import beliefs
-
     parameters = np.zeros(NUM_PARAMETERS)
     for doing in range(NUM_STATES):
-        for bucket in range(NUM_MATCH_BUCKETS):
+        for bucket in range(MATCH_BUCKETS):
             rows = slice(
-                (doing * NUM_MATCH_BUCKETS + bucket) * beliefs._DISTANCE_BUCKETS,
-                (doing * NUM_MATCH_BUCKETS + bucket + 1) * beliefs._DISTANCE_BUCKETS,
+                (doing * MATCH_BUCKETS + bucket) * DISTANCE_BUCKETS,
+                (doing * MATCH_BUCKETS + bucket + 1) * DISTANCE_BUCKETS,
             )
             parameters[rows] = bucket - (0 if doing == FOLLOW else 2)
-    parameters[0 : NUM_MATCH_BUCKETS * beliefs._DISTANCE_BUCKETS : beliefs._DISTANCE_BUCKETS] += 3
-    parameters[beliefs._GUESS_AT : beliefs._WRITTEN_AT] = -1.5
-    for at, size in ((beliefs._WRITTEN_AT, 2), (beliefs._PROMPT_AT, 1), (beliefs._MADE_AT, 1)):
-        for row in range(NUM_STATES * NUM_MATCH_BUCKETS * size):
-            parameters[at + row] = (row // size) % NUM_MATCH_BUCKETS - 2
+    parameters[0 : MATCH_BUCKETS * DISTANCE_BUCKETS : DISTANCE_BUCKETS] += 3
+    parameters[GUESS_AT:WRITTEN_AT] = -1.5
+    for at, size in ((WRITTEN_AT, 2), (PROMPT_AT, 1), (MADE_AT, 1)):
+        for row in range(NUM_STATES * MATCH_BUCKETS * size):
+            parameters[at + row] = (row // size) % MATCH_BUCKETS - 2
     growing = np.array([0.5, 0.7, 0.85, 0.92, 0.95, 0.98, 0.99, 0.995])
     survival = np.tile(growing, (NUM_CLASSES, 1))
-    survival[:NUM_MATCH_BUCKETS] = 0.99
+    survival[:MATCH_BUCKETS] = 0.99
     return Priors(parameters, survival)
