@@ -202,9 +202,9 @@ def _value(key: str, value: Any, source: str, *, strict: bool = True) -> Any:
 def _check_drafters(names: Any, source: str) -> None:
     unknown = [name for name in names if name not in DRAFTERS] if isinstance(names, list | tuple) else []
     if unknown or names in ([], ()):
-        wrong = f"has {unknown[0]!r} in drafters, which is none" if unknown else "names no drafters"
+        wrong = f"{unknown[0]!r} is no drafter" if unknown else "drafters is empty"
         hint = "To draft nothing, set draft_budget to 0." if not unknown else ""
-        raise ConfigError(f"{source} {wrong}. Choose from: {', '.join(DRAFTERS)}. {hint}".rstrip())
+        raise ConfigError(f"{source}: {wrong}. Choose from: {', '.join(DRAFTERS)}. {hint}".rstrip())
 
 
 def _check_patterns(patterns: Iterable[str], source: str) -> None:
