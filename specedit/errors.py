@@ -10,7 +10,12 @@ SpecEditError
 │   ├── IntegrityError      what arrived is not what was pinned: wrong hash, truncated
 │   └── UnsupportedModelError  loaded, but it can't be driven exactly (its tokenizer or its architecture)
 ├── EngineError             generation failed
-│   └── ContextOverflowError   prompt plus answer do not fit the model's context
+│   ├── ContextOverflowError   prompt plus answer do not fit the model's context
+│   ├── MarkerTextError        the text holds marker strings of the model, and goes through a remote chat template
+│   ├── UnreachableError       no engine answers there: refused, gone in mid-answer, timed out
+│   ├── OverloadedError        too many requests wait
+│   ├── ShuttingDownError      the engine takes no more requests
+│   └── OutOfMemoryError       the device has no memory left for this request
 └── FileError               a file can't be read or written safely
     ├── RefusedFileError    a rule forbids it: secret, ignored, outside the root, read-only, undecodable
     └── StaleFileError      it changed on disk since it was read
@@ -56,6 +61,26 @@ class EngineError(SpecEditError):
 
 class ContextOverflowError(EngineError):
     """Prompt plus answer do not fit the model's context; nothing was generated."""
+
+
+class MarkerTextError(EngineError):
+    """The text holds marker strings of the model, which a remote chat template would take for its own."""
+
+
+class UnreachableError(EngineError):
+    """No engine answers at the address: it refuses, is gone in mid-answer, or takes too long."""
+
+
+class OverloadedError(EngineError):
+    """Too many requests wait for the engine."""
+
+
+class ShuttingDownError(EngineError):
+    """The engine takes no more requests: it is shutting down."""
+
+
+class OutOfMemoryError(EngineError):
+    """The device has no memory left for this request; other requests go on."""
 
 
 class FileError(SpecEditError):

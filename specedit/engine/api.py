@@ -7,7 +7,7 @@ it back. Plain dataclasses, no torch: whoever imports this module stays light.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -86,50 +86,71 @@ class Sampling:
 class CancelToken:
     """Set by whoever asked, from any thread; the engine looks at it after each prefill chunk and each step."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_callbacks", "_cancelled", "_lock")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._cancelled = False
+        # Reentrant, as a signal's handler may cancel while the thread it interrupts holds the lock.
+        self._lock = threading.RLock()
 
     def cancel(self) -> None:
         """Ask the engine to stop; idempotent."""
-        self._event.set()
+        with self._lock:
+            self._cancelled = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once, in the thread that cancels; at once where that has happened."""
+        with self._lock:
+            if not self._cancelled:
+                self._callbacks.append(callback)
+                return
+        callback()
 
     @property
     def cancelled(self) -> bool:
         """Whether `cancel` was called."""
-        return self._event.is_set()
+        return self._cancelled
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """One answer to generate: either `messages` or `fim` is given, never both.
+    """One answer to generate: exactly one of `messages`, `fim` and `prompt` is given.
 
     Attributes:
         messages: a chat, oldest first.
         fim: the text around a gap to fill.
+        prompt: plain text to go on from, without any template.
         prediction: the text that the answer is expected to follow (no fences); drafts come from it.
         hints: what else the caller guesses about the answer.
         sampling: how tokens are drawn.
         seed: the same request with the same seed gives the same tokens, whatever is drafted.
         stop: strings that end the answer; they are not part of it.
-        max_new_tokens: the most tokens to generate; None lets the engine take 1.5 x the prediction's tokens + 256.
+        max_new_tokens: the most tokens to generate; None lets the engine take 1.5 x the prediction's tokens + 256,
+            "context" whatever the model's context has room for.
         priority: which queue the request waits in where an engine serves several.
         cancel: set it to end generation early.
         trace: give each chunk the step that made it, so that the drafting can be looked at.
+        logprobs: give each chunk its tokens with their log probabilities, and beside each so many of the most probable
+            ones; None gives none.
     """
 
     messages: tuple[Message, ...] = ()
     fim: Fim | None = None
+    prompt: str | None = None
     prediction: str = ""
     hints: Hints = field(default_factory=Hints)
     sampling: Sampling = field(default_factory=Sampling)
     seed: int = 0
     stop: tuple[str, ...] = ()
-    max_new_tokens: int | None = None
+    max_new_tokens: int | Literal["context"] | None = None
     priority: Priority = "rewrite"
     cancel: CancelToken = field(default_factory=CancelToken)
     trace: bool = False
+    logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +253,38 @@ class TraceStep:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token and how probable it was.
+
+    Attributes:
+        token_bytes: what it stands for, perhaps only a part of a character.
+        logprob: natural logarithm of its probability by the target's logits, before any sampling setting.
+        top: the most probable tokens in its place, the best first, without `top` of their own.
+    """
+
+    token_bytes: bytes
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The token as text; a part of a character shows as U+FFFD."""
+        return self.token_bytes.decode("utf-8", errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
 class TextChunk:
     """A piece of the answer.
 
     `finish_reason` is set on the last chunk only; `usage` is the total so far; `step` is what made the piece, where the
-    request asked for a trace.
+    request asked for a trace, and `tokens` are its tokens, where it asked for log probabilities.
     """
 
     text: str
     usage: Usage
     finish_reason: FinishReason | None = None
     step: TraceStep | None = None
+    tokens: tuple[TokenLogprob, ...] = ()
 
 
 class Engine(Protocol):

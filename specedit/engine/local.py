@@ -200,18 +200,22 @@ class _Job:
     def __init__(
         self, request: GenerateRequest, target: Target, tokenizer: Tokenizer, eos_ids: Collection[int]
     ) -> None:
-        if bool(request.messages) == (request.fim is not None):
-            raise UsageError("a request needs either messages or fim, and not both")
+        if sum((bool(request.messages), request.fim is not None, request.prompt is not None)) != 1:
+            raise UsageError("a request needs exactly one of messages, fim and prompt")
         check_sampling(request.sampling, target.vocab_size)
         self.request = request
         self.prediction_ids = tokenizer.text_ids(request.prediction)
         if request.fim is not None:
             self.prompt_ids = np.array(tokenizer.encode_fim(request.fim), dtype=np.int32)
+        elif request.prompt is not None:
+            self.prompt_ids = np.array(tokenizer.encode_prompt(request.prompt), dtype=np.int32)
         else:
             self.prompt_ids = tokenizer.chat_ids(request.messages)
         limit = request.max_new_tokens
         if limit is None:
             limit = len(self.prediction_ids) * 3 // 2 + 256
+        elif limit == "context":
+            limit = max(1, target.context_tokens - len(self.prompt_ids))
         _check_room(len(self.prompt_ids), limit, target.context_tokens)
         self.sampler = Sampler(request.sampling, request.seed, self.prompt_ids.tolist())
         self.stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)

@@ -161,16 +161,25 @@ class Tokenizer:
         markers = self.fim_markers
         if markers is None:
             raise UnsupportedModelError("this model has no FIM markers: it can't fill in the middle. Use a code model")
-        begin = list(self._tokenizer("", add_special_tokens=True)["input_ids"])
-        begin = [token_id for token_id in begin if token_id not in self.eos_ids]
         return [
-            *begin,
+            *self._begin_ids(),
             self._added[markers.prefix],
             *self.encode(fim.prefix),
             self._added[markers.suffix],
             *self.encode(fim.suffix),
             self._added[markers.middle],
         ]
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Encode plain text to go on from, behind the token that the model begins texts with, where it has one.
+
+        Raises:
+            UsageError: there is nothing to go on from.
+        """
+        ids = [*self._begin_ids(), *self.encode(text)]
+        if not ids:
+            raise UsageError("the prompt is empty: give some text to go on from")
+        return ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The exact text of tokens, never cleaned up; bytes that are no UTF-8 become U+FFFD."""
@@ -183,6 +192,10 @@ class Tokenizer:
     def stream(self) -> StreamDecoder:
         """A decoder for one answer."""
         return StreamDecoder(self)
+
+    def _begin_ids(self) -> list[int]:
+        begin = list(self._tokenizer("", add_special_tokens=True)["input_ids"])
+        return [token_id for token_id in begin if token_id not in self.eos_ids]
 
     def _has(self, markers: FimMarkers) -> bool:
         return all(marker in self._added for marker in (markers.prefix, markers.suffix, markers.middle))

@@ -30,6 +30,9 @@ MAY_IMPORT = {
     "specedit.draft.replay": {"specedit.draft", "specedit.edit.repeat", "specedit.engine.api"},
     "specedit.engine": {"specedit.engine", "specedit.draft"},
     "specedit.engine.api": set(),
+    "specedit.engine.wire": {"specedit.engine.api"},
+    "specedit.engine.remote": {"specedit.engine.api", "specedit.engine.wire"},
+    "specedit.engine.discovery": {"specedit.engine.api", "specedit.engine.wire", "specedit.engine.remote"},
     "specedit.engine.loop": {"specedit.engine", "specedit.draft.base", "specedit.draft.tree"},
     "specedit.engine.reference": {"specedit.engine.api", "specedit.engine.sampling", "specedit.engine.stats"}
     | {"specedit.engine.stops", "specedit.engine.tokens"},
@@ -109,6 +112,7 @@ def test_each_heavy_library_stays_in_its_room() -> None:
         "from specedit.cli import main; main(['--help'], standalone_mode=False)",
         "import specedit.models.registry",
         "import specedit.engine.api",
+        "import specedit.engine.wire",
     ],
 )
 def test_what_is_light_loads_nothing_heavy(code: str) -> None:

@@ -219,11 +219,15 @@ def test_a_negative_limit_is_refused(engine):
         answer(engine.generate(ask(max_new_tokens=-1)))
 
 
-@pytest.mark.parametrize("fim", [None, Fim("a", "b")])
-def test_a_request_is_either_a_chat_or_a_gap(engine, fim):
-    messages = () if fim is None else (Message("user", "x"),)
-    with pytest.raises(UsageError, match="either messages or fim"):
-        answer(engine.generate(GenerateRequest(messages=messages, fim=fim)))
+CHAT = (Message("user", "x"),)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"messages": CHAT, "fim": Fim("a", "b")}, {"messages": CHAT, "prompt": "a"}], ids=["none", "two", "2"]
+)
+def test_a_request_is_one_of_a_chat_a_gap_and_a_text(engine, given):
+    with pytest.raises(UsageError, match="exactly one of messages, fim and prompt"):
+        answer(engine.generate(GenerateRequest(**given)))
 
 
 def test_a_gap_is_filled_as_by_plain_decoding(engine):
