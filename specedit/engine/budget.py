@@ -29,12 +29,8 @@ _LEAST_ROOM = 8
 _DRAFT_SECONDS_RATE = 0.2
 
 
-class Budget(Protocol):
-    """What the loop asks how much to draft."""
-
-    def begin(self) -> None:
-        """Start an answer."""
-        ...
+class Allowance(Protocol):
+    """What the loop asks how much to draft in one answer."""
 
     def room(self, limit: int) -> int:
         """The most nodes to ask a drafter for, at most `limit`."""
@@ -49,14 +45,23 @@ class Budget(Protocol):
         ...
 
 
+class Budget(Protocol):
+    """Gives each answer its allowance; answers may be interleaved."""
+
+    def begin(self) -> Allowance:
+        """Start an answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FixedBudget:
     """Always verifies all of a proposal of at most `nodes` nodes; 0 decodes plainly."""
 
     nodes: int
 
-    def begin(self) -> None:
-        """Nothing to do."""
+    def begin(self) -> FixedBudget:
+        """The same for every answer."""
+        return self
 
     def room(self, limit: int) -> int:
         """`nodes`, or `limit` where that is less."""
@@ -76,6 +81,11 @@ class DraftBudget:
     It learns while it runs, over all answers of an engine: what forwards take, and how often the drafters' parts are
     right where they say so, by depth. Both are learned from unverified nodes too, so nothing has to be tried at a cost,
     and a part that was not trusted is trusted again as soon as it would have been right.
+
+    Attributes:
+        nodes: the most nodes verified in one step.
+        trust: what drafters' parts have been worth.
+        seconds: [nodes + 1] of a step that verifies 0, 1, ... nodes.
     """
 
     def __init__(self, costs: ForwardCosts, nodes: int) -> None:
@@ -85,47 +95,58 @@ class DraftBudget:
             costs: seconds of a forward by its rows.
             nodes: the most nodes verified in one step.
         """
+        self.nodes = nodes
+        self.trust = Trust()
         self._costs = costs
-        self._nodes = nodes
-        self._trust = Trust()
         self._draft_seconds = 0.0
+        self.seconds = self._step_seconds()
+
+    def begin(self) -> LearnedAllowance:
+        """Start an answer, with all that was learned so far."""
+        return LearnedAllowance(self)
+
+    def observe(self, verified: int, *, forward_seconds: float, draft_seconds: float) -> None:
+        """Learn what a step over so many nodes took."""
+        self._costs.observe(1 + verified, forward_seconds)
+        self._draft_seconds += _DRAFT_SECONDS_RATE * (draft_seconds - self._draft_seconds)
+        self.seconds = self._step_seconds()
+
+    def _step_seconds(self) -> FloatArray:
+        return self._costs.seconds(self.nodes + 1) + self._draft_seconds
+
+
+class LearnedAllowance:
+    """The nodes of one answer that pay by what `DraftBudget` has learned, from this answer too."""
+
+    def __init__(self, budget: DraftBudget) -> None:
+        self._budget = budget
         self._proposal = DraftTree.chain([])
         self._verified = 0
         self._shadow: _Shadow | None = None
-        self._seconds = self._step_seconds()
-
-    def begin(self) -> None:
-        """Start an answer: what was proposed for the last one is forgotten, what was learned is not."""
-        self._shadow = None
 
     def room(self, limit: int) -> int:
         """The most nodes that could pay if the best trusted part were certain; never less than a few, to learn from."""
-        most = min(self._nodes, limit)
+        most = min(self._budget.nodes, limit)
         if most <= 0:
             return 0
-        worth = best_size(self._trust.most_hopeful(most), self._seconds[: most + 1])
+        worth = best_size(self._budget.trust.most_hopeful(most), self._budget.seconds[: most + 1])
         return min(most, max(worth, _LEAST_ROOM))
 
     def trim(self, tree: DraftTree) -> DraftTree:
         """The nodes that pay, the most probable first, as far as each part can be trusted."""
-        probs = np.array(self._trust.path_probs(tree))
+        probs = np.array(self._budget.trust.path_probs(tree))
         order = np.argsort(-probs, kind="stable")
-        self._verified = best_size(probs[order], self._seconds[: len(tree) + 1])
+        self._verified = best_size(probs[order], self._budget.seconds[: len(tree) + 1])
         self._proposal = tree
         return _subtree(tree, order[: self._verified])
 
     def observe(self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float) -> None:
         """Learn from the step: which nodes, verified or not, the emitted tokens prove right or wrong."""
-        self._costs.observe(1 + self._verified, forward_seconds)
-        self._draft_seconds += _DRAFT_SECONDS_RATE * (draft_seconds - self._draft_seconds)
-        self._seconds = self._step_seconds()
-        newest = self._trust.follow(_Shadow.of(self._proposal), token_ids)
-        older = self._trust.follow(self._shadow, token_ids) if self._shadow else None
+        self._budget.observe(self._verified, forward_seconds=forward_seconds, draft_seconds=draft_seconds)
+        trust = self._budget.trust
+        newest = trust.follow(_Shadow.of(self._proposal), token_ids)
+        older = trust.follow(self._shadow, token_ids) if self._shadow else None
         self._shadow = older or newest
-
-    def _step_seconds(self) -> FloatArray:
-        """[nodes + 1] seconds of a step that verifies 0, 1, ... nodes."""
-        return self._costs.seconds(self._nodes + 1) + self._draft_seconds
 
 
 def best_size(path_probs: FloatArray, seconds: FloatArray) -> int:

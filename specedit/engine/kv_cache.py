@@ -23,8 +23,9 @@ class KVCache:
     """Keys and values of one sequence, a row a token, for all layers of a model.
 
     Three verbs change it: `append` writes the rows of one forward behind those that stand, `keep` keeps one path of a
-    draft tree, `truncate` cuts to a length. The slabs double when they are full, so most appends copy nothing else.
-    They take shape, dtype and device from the first rows they are given, and are inference tensors: no gradients.
+    draft tree, `truncate` cuts to a length. `fork` begins another cache with its first rows. The slabs double when they
+    are full, so most appends copy nothing else. They take shape, dtype and device from the first rows they are given,
+    and are inference tensors: no gradients.
     """
 
     def __init__(self, num_layers: int) -> None:
@@ -84,7 +85,7 @@ class KVCache:
         self.truncate(end)
 
     def truncate(self, length: int) -> None:
-        """Cut every layer to its first `length` rows; 0 empties the cache.
+        """Cut every layer to its first `length` rows; 0 empties the cache and gives its memory back.
 
         Raises:
             ValueError: fewer rows stand, or `length` is negative.
@@ -93,6 +94,23 @@ class KVCache:
             raise ValueError(f"can't truncate to {length} rows: {self.length} stand")
         for layer in self._layers:
             layer.length = length
+            if length == 0:
+                layer.keys = layer.values = None
+
+    @torch.inference_mode()
+    def fork(self, length: int) -> KVCache:
+        """Another cache with a copy of the first `length` rows.
+
+        Raises:
+            ValueError: fewer rows stand, or `length` is negative.
+        """
+        if not 0 <= length <= self.length:
+            raise ValueError(f"can't fork at {length} rows: {self.length} stand")
+        copy = KVCache(len(self._layers))
+        for index, layer in enumerate(self._layers):
+            if length and layer.keys is not None and layer.values is not None:
+                copy.append(index, layer.keys[:, :, :length], layer.values[:, :, :length])
+        return copy
 
 
 def _write(slab: torch.Tensor | None, start: int, rows: torch.Tensor) -> torch.Tensor:

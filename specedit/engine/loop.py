@@ -1,9 +1,10 @@
-"""The decode loop: prefill, then propose, forward, verify, commit until the answer ends."""
+"""The decode loop: read the prompt, then propose, forward, verify, commit until the answer ends."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +21,8 @@ from specedit.engine.stats import DecodeStats, Step
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.verify import Verdict, sample_and_match
 
-_PREFILL_CHUNK_TOKENS = 512
+#: Tokens of the prompt that are read in one forward. It can be stopped and others can be served only in between.
+PREFILL_CHUNK_TOKENS = 512
 
 
 class TargetModel(Protocol):
@@ -60,10 +62,12 @@ def decode(
     budget: Budget,
     cancel: CancelToken,
     stats: DecodeStats,
+    with_logits: bool = False,
 ) -> Iterator[Emission]:
     """Decode one answer by drafting and verifying.
 
-    The tokens are those that `reference.decode` gives for the same sampler, whatever the drafter proposes.
+    The tokens are those that `reference.decode` gives for the same sampler, whatever the drafter proposes. Between two
+    emissions the cache may be cut, down to nothing: what is missing is read again.
 
     Args:
         target: the model whose output is reproduced.
@@ -75,36 +79,39 @@ def decode(
         budget: says how many nodes to verify in a step; with none it is one token a step.
         cancel: looked at before each forward.
         stats: counted into.
+        with_logits: whether emissions carry the logits that their tokens were drawn from.
 
     Yields:
-        One emission a step; the last one carries the finish reason.
+        One emission a forward: an empty one for each chunk of the prompt that was read, then one a decode step; the
+        last one carries the finish reason.
     """
     if stop_rule.remaining <= 0:
         yield Emission(finish_reason="length")
         return
-    started = time.perf_counter()
-    _prefill(target, cache, prompt_ids, cancel, stats)
-    stats.prefill_seconds += time.perf_counter() - started
-    last_token = prompt_ids[-1]
-    budget.begin()
+    allowance = budget.begin()
+    committed = list(prompt_ids)
     finished = False
     while not finished:
         if cancel.cancelled:
             yield Emission(finish_reason="cancelled")
             return
+        if cache.length < len(committed) - 1:
+            _read_chunk(target, cache, committed, stats)
+            yield Emission()
+            continue
         started = time.perf_counter()
         base = cache.length
-        room = budget.room(max(0, min(stop_rule.remaining - 1, target.context_tokens - base - 1)))
+        room = allowance.room(max(0, min(stop_rule.remaining - 1, target.context_tokens - base - 1)))
         proposal = drafter.propose(room)
         proposal.check(target.vocab_size, room)
-        tree = budget.trim(proposal)
+        tree = allowance.trim(proposal)
         drafted = time.perf_counter()
-        logits = _forward(target, cache, last_token, tree)
+        logits = _forward(target, cache, committed[-1], tree)
         forwarded = time.perf_counter()
         verdict = _verify(logits, tree, sampler)
         emission = stop_rule.push([*tree.token_ids[list(verdict.path)].tolist(), verdict.next_token])
-        emitted = len(emission.token_ids)
-        cache.keep(base, [0, *(node + 1 for node in verdict.path[: emitted - 1])])
+        rows = [0, *(node + 1 for node in verdict.path)][: len(emission.token_ids)]
+        cache.keep(base, rows)
         sampler.commit(emission.token_ids)
         drafter.commit(emission.token_ids)
         step = Step(
@@ -116,25 +123,23 @@ def decode(
             draft_seconds=drafted - started,
             forward_seconds=forwarded - drafted,
         )
-        budget.observe(step.token_ids, forward_seconds=step.forward_seconds, draft_seconds=step.draft_seconds)
+        allowance.observe(step.token_ids, forward_seconds=step.forward_seconds, draft_seconds=step.draft_seconds)
         stats.count_step(step)
-        last_token = emission.token_ids[-1]
+        committed.extend(emission.token_ids)
         finished = emission.finish_reason is not None
         stats.decode_seconds += time.perf_counter() - started
-        yield emission
+        yield replace(emission, logits=logits[rows]) if with_logits else emission
 
 
-def _prefill(
-    target: TargetModel, cache: KVCache, prompt_ids: Sequence[int], cancel: CancelToken, stats: DecodeStats
-) -> None:
-    """Put all of the prompt but its last token into the cache, a chunk at a time; a cancel leaves it half done."""
-    end = len(prompt_ids) - 1
-    while cache.length < end and not cancel.cancelled:
-        start = cache.length
-        rows = DraftTree.chain(prompt_ids[start + 1 : min(start + _PREFILL_CHUNK_TOKENS, end)])
-        token_ids = np.concatenate(([prompt_ids[start]], rows.token_ids))
-        target.forward(cache, token_ids, rows.positions(start), rows.mask, last_row_only=True)
-        stats.prefill_forwards += 1
+def _read_chunk(target: TargetModel, cache: KVCache, token_ids: Sequence[int], stats: DecodeStats) -> None:
+    """Put the next tokens, but never the last of all, into the cache."""
+    started = time.perf_counter()
+    start = cache.length
+    chunk = token_ids[start : min(start + PREFILL_CHUNK_TOKENS, len(token_ids) - 1)]
+    rows = DraftTree.chain(chunk[1:])
+    target.forward(cache, np.array(chunk), rows.positions(start), rows.mask, last_row_only=True)
+    stats.prefill_forwards += 1
+    stats.prefill_seconds += time.perf_counter() - started
 
 
 def _forward(target: TargetModel, cache: KVCache, last_token: int, tree: DraftTree) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
@@ -30,6 +31,7 @@ def decode(
     stop_rule: StopRule,
     cancel: CancelToken,
     stats: DecodeStats,
+    with_logits: bool = False,
 ) -> Iterator[Emission]:
     """Decode one answer a token at a time, with the model's own cache; arguments and emissions as in `loop.decode`.
 
@@ -52,7 +54,7 @@ def decode(
         stats.forwards += 1
         stats.output_tokens += 1
         stats.decode_seconds += time.perf_counter() - started
-        yield emission
+        yield replace(emission, logits=row[None]) if with_logits else emission
         if emission.finish_reason is not None:
             return
     yield Emission(finish_reason="cancelled")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from specedit.engine.api import FinishReason
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Decoder(Protocol):
@@ -29,11 +32,13 @@ class Emission:
         token_ids: the tokens that count, end-of-text included; those after a stop are gone.
         text: what may be shown now; text that may yet turn out to be a stop string is held back.
         finish_reason: set when the answer ends here.
+        logits: [tokens, vocabulary] what each token was drawn from, where that was asked for.
     """
 
     token_ids: tuple[int, ...] = ()
     text: str = ""
     finish_reason: FinishReason | None = None
+    logits: torch.Tensor | None = None
 
 
 class StopRule:

@@ -33,12 +33,12 @@ class Answer:
     def __init__(self, table, nodes=128):
         self.costs = ForwardCosts(table)
         self.budget = DraftBudget(self.costs, nodes)
-        self.budget.begin()
+        self.allowance = self.budget.begin()
 
     def step(self, rest, propose, draft_seconds=0.0):
         """Nodes verified and tokens emitted by one step."""
-        room = self.budget.room(len(rest) - 1)
-        tree = self.budget.trim(propose(rest, room))
+        room = self.allowance.room(len(rest) - 1)
+        tree = self.allowance.trim(propose(rest, room))
         tree.check(1000, room)
         node, emitted = -1, []
         for token in rest:
@@ -47,7 +47,7 @@ class Answer:
             if node is None:
                 break
         seconds = float(self.costs.seconds(1 + len(tree))[-1])
-        self.budget.observe(emitted, forward_seconds=seconds, draft_seconds=draft_seconds)
+        self.allowance.observe(emitted, forward_seconds=seconds, draft_seconds=draft_seconds)
         return len(tree), len(emitted)
 
     def write(self, text, propose):
@@ -108,7 +108,7 @@ def test_where_drafts_are_wrong_nothing_is_verified_and_little_is_asked_for():
     assert [nodes for nodes, _ in steps[10:]] == [0] * (len(steps) - 10)
     seconds = sum(float(answer.costs.seconds(1 + nodes)[-1]) for nodes, _ in steps)
     assert seconds < 1.06 * len(steps) * 0.080, "the whole answer takes hardly longer than without drafts"
-    assert answer.budget.room(128) < 128
+    assert answer.allowance.room(128) < 128
 
 
 def test_it_trusts_again_when_copying_begins_again():
@@ -147,7 +147,7 @@ def test_a_part_that_says_how_sure_it_is_is_believed():
 
     answer = Answer(CPU)
     answer.write(TEXT, sure_as_said)
-    probs = answer.budget._trust.path_probs(chain(range(4), belief=0.8))
+    probs = answer.budget.trust.path_probs(chain(range(4), belief=0.8))
     assert probs == pytest.approx([0.8, 0.64, 0.51, 0.41], rel=0.35)
 
 
@@ -164,7 +164,7 @@ def test_a_trimmed_tree_is_a_tree_and_no_node_is_believed_more_than_its_parent(s
 
     answer.write(TEXT[:300], bushy)
     tree = bushy(TEXT, 24)
-    probs = answer.budget._trust.path_probs(tree)
+    probs = answer.budget.trust.path_probs(tree)
     assert all(
         0 <= prob <= (probs[parent] if parent >= 0 else 1) for prob, parent in zip(probs, tree.parents, strict=True)
     )
@@ -172,9 +172,9 @@ def test_a_trimmed_tree_is_a_tree_and_no_node_is_believed_more_than_its_parent(s
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_never_more_nodes_than_there_is_room_for(limit):
-    assert DraftBudget(ForwardCosts(FLAT), 128).room(limit) <= limit
+    assert DraftBudget(ForwardCosts(FLAT), 128).begin().room(limit) <= limit
     assert FixedBudget(8).room(limit) <= limit
-    assert DraftBudget(ForwardCosts(FLAT), 2).room(100) == 2
+    assert DraftBudget(ForwardCosts(FLAT), 2).begin().room(100) == 2
 
 
 @pytest.mark.parametrize("table", [CPU, FLAT, STEEP])

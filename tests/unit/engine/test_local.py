@@ -100,7 +100,7 @@ def test_drafts_are_accepted_and_the_counters_add_up(engine):
         for chunk in engine.generate(ask(content)):
             usage = chunk.usage
             assert usage.output_tokens == usage.forwards + usage.accepted
-            assert usage.output_tokens > before
+            assert usage.output_tokens > before or (before == 0 and chunk.text == ""), "only reading gives nothing"
             before = usage.output_tokens
         assert usage.output_tokens == 60
         assert usage.accepted <= usage.drafted
@@ -125,7 +125,8 @@ def test_the_next_request_on_the_same_file_reuses_its_start(engine):
     usage = assert_right(engine, again)
     assert usage.cached_tokens == usage.prompt_tokens - 1, "the last token is run again for its logits"
     assert assert_right(engine, ask("something else")).cached_tokens == len(["<|im_start|>", *"user\n"])
-    assert assert_right(engine, again).cached_tokens < len(FILE), "what the cache lost is read again"
+    usage = assert_right(engine, again)
+    assert usage.cached_tokens == usage.prompt_tokens - 1, "another file in between costs nothing"
 
 
 def test_after_an_abandoned_request_the_next_is_right(engine):
@@ -321,7 +322,7 @@ def test_a_recurrent_model_decodes_plainly_and_says_so_in_one_line(tmp_path):
 def test_a_trace_shows_each_step_and_is_collected_only_when_asked(engine):
     content = FILE + "naïve 世界"
     chunks = list(engine.generate(ask(content, trace=True)))
-    steps = [chunk.step for chunk in chunks]
+    steps = [chunk.step for chunk in chunks if chunk.step]
     usage = chunks[-1].usage
     assert len(steps) == usage.forwards
     assert sum(len(step.emitted) for step in steps) == usage.output_tokens
