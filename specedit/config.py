@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
@@ -34,12 +35,20 @@ DrafterName = Literal["cursor", "replay", "lookup", "ngram"]
 DRAFTERS: tuple[DrafterName, ...] = get_args(DrafterName)
 """All of them."""
 
+PLACES = ("local", "shared")
+"""What `engine` may be besides an address."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings; immutable.
 
     Attributes:
         model: name, hub id or path of the target model; None takes the default for this machine.
+        engine: where the model runs: the URL of an OpenAI-compatible server, "local" (in this process) or "shared" (a
+            `specedit serve` that is started where none runs); None takes a server that runs, else this process.
+        api_key: what the server at such a URL asks for.
+        send_prediction: send the expected answer to servers that are not specedit's too.
+        engine_timeout_seconds: the longest that a server may send nothing, such as while it reads a prompt.
         device: "auto", or what torch calls it: "cpu", "cuda", "cuda:1", "mps".
         dtype: "auto", "float32", "bfloat16" or "float16".
         draft_budget: the most draft tokens verified in one step; 0 drafts none, None lets the engine choose.
@@ -56,6 +65,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     model: str | None = None
+    engine: str | None = None
+    api_key: str | None = None
+    send_prediction: bool = False
+    engine_timeout_seconds: Annotated[float, msgspec.Meta(gt=0.0, le=86_400.0)] = 600.0
     device: str = "auto"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     draft_budget: NotNegative | None = None
@@ -69,14 +82,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     secret_patterns: tuple[str, ...] = ()
     max_file_bytes: Count = 5_000_000
 
+    def __repr__(self) -> str:
+        """All settings by name, the key only as given or not."""
+        hidden = {"api_key": "..."} if self.api_key else {}
+        shown = (f"{name}={hidden.get(name, getattr(self, name))!r}" for name in self.__struct_fields__)
+        return f"Settings({', '.join(shown)})"
+
 
 _FOR_THE_PROJECT = frozenset({"draft_budget", "drafters", "max_new_tokens", "temperature", "top_p"})
-_NEVER_FOR_THE_PROJECT = frozenset(Settings.__struct_fields__) - _FOR_THE_PROJECT | {
-    "api_key",
-    "commands",
-    "engine",
-    "model_paths",
-}
+_NEVER_FOR_THE_PROJECT = frozenset(Settings.__struct_fields__) - _FOR_THE_PROJECT | {"commands", "model_paths"}
 _VARIABLE_PREFIX = "SPECEDIT_"
 _SEPARATORS = {"drafters": ",", "secret_patterns": os.pathsep}
 
@@ -88,6 +102,37 @@ def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
     """
     chosen = env.get("SPECEDIT_CACHE")
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("specedit")
+
+
+def user_config_file() -> Path:
+    """Where the platform has the user's settings. The file need not exist."""
+    return Path(platformdirs.user_config_dir("specedit")) / "config.toml"
+
+
+def server_url(text: str) -> str:
+    """The address of an OpenAI-compatible server, without `/v1`: what its paths are appended to.
+
+    `http://Host:8080/v1/` is `http://host:8080`.
+
+    Raises:
+        ConfigError: it is no http(s) address, or holds more than one: a user name, a query.
+    """
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is not an address: {error}. Write one such as http://127.0.0.1:8080.") from error
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "the engine's address holds a user name or password. Leave it out: a key belongs in SPECEDIT_API_KEY."
+        )
+    if parts.scheme not in ("http", "https") or not host or re.search(r"[\s\x00-\x1f]", text.strip()):
+        raise ConfigError(f"{text!r} is not an http:// or https:// address. Write one such as http://127.0.0.1:8080.")
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{text!r} has a query or fragment, which an engine's address can't have. Leave it out.")
+    name = f"[{host}]" if ":" in host else host
+    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    return f"{parts.scheme}://{name}{'' if port is None else f':{port}'}{path}"
 
 
 def load_settings(
@@ -103,8 +148,7 @@ def load_settings(
         project_dir: the project's root; its `specedit.toml` is read, else `[tool.specedit]` of its `pyproject.toml`.
         env: where `SPECEDIT_MODEL` and the like are looked up; an empty value counts as not given. Patterns are
             separated as in PATH, drafters by commas.
-        user_file: the user's file; `config.toml` in the platform's place for specedit's settings if not given.
-            It need not exist.
+        user_file: the user's file; `user_config_file()` if not given. It need not exist.
         flags: settings given on the command line; None counts as not given.
 
     Raises:
@@ -112,7 +156,7 @@ def load_settings(
             only the user may set.
     """
     if user_file is None:
-        user_file = Path(platformdirs.user_config_dir("specedit")) / "config.toml"
+        user_file = user_config_file()
     sources = (
         _from_file(user_file),
         _from_project(project_dir),
@@ -193,10 +237,33 @@ def _value(key: str, value: Any, source: str, *, strict: bool = True) -> Any:
     try:
         checked = msgspec.convert(value, get_type_hints(Settings, include_extras=True)[key], strict=strict)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{source} sets {key} to {value!r}: {error}. Correct or remove it.") from error
-    if key == "secret_patterns":
-        _check_patterns(checked, source)
+        shown = "something that is no key" if key == "api_key" else repr(value)
+        raise ConfigError(f"{source} sets {key} to {shown}: {error}. Correct or remove it.") from error
+    match key:
+        case "secret_patterns":
+            _check_patterns(checked, source)
+        case "engine":
+            _check_engine(checked, source)
+        case "api_key":
+            _check_key(checked, source)
     return checked
+
+
+def _check_engine(engine: str, source: str) -> None:
+    if engine in PLACES:
+        return
+    try:
+        server_url(engine)
+    except ConfigError as error:
+        raise ConfigError(f'{source} sets engine: {error} Or choose "local" or "shared".') from error
+
+
+def _check_key(key: str, source: str) -> None:
+    if not re.fullmatch(r"[!-~]+", key):
+        raise ConfigError(
+            f"{source} sets api_key to something that is no key: only printable ASCII characters without blanks can be "
+            "sent. Correct or remove it."
+        )
 
 
 def _check_drafters(names: Any, source: str) -> None:
