@@ -27,6 +27,7 @@ class FunctionTarget:
     """
 
     plain_only = None
+    prefill_chunk_tokens = 512
 
     def __init__(self, vocab_size: int, logits_of: LogitsOf, context_tokens: int = 10_000) -> None:
         self.vocab_size = vocab_size

@@ -159,6 +159,7 @@ class _Frugal:
         self._lease = lease
         self.vocab_size = target.vocab_size
         self.context_tokens = target.context_tokens
+        self.prefill_chunk_tokens = target.prefill_chunk_tokens
 
     def forward(
         self,

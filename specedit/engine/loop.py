@@ -21,9 +21,6 @@ from specedit.engine.stats import DecodeStats, Step
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.verify import Verdict, sample_and_match
 
-#: Tokens of the prompt that are read in one forward. It can be stopped and others can be served only in between.
-PREFILL_CHUNK_TOKENS = 512
-
 
 class TargetModel(Protocol):
     """What the loop needs of a target; see `target.Target`."""
@@ -36,6 +33,11 @@ class TargetModel(Protocol):
     @property
     def context_tokens(self) -> int:
         """The most tokens that the model can attend to."""
+        ...
+
+    @property
+    def prefill_chunk_tokens(self) -> int:
+        """Tokens of a prompt to read in one forward."""
         ...
 
     def forward(
@@ -135,7 +137,7 @@ def _read_chunk(target: TargetModel, cache: KVCache, token_ids: Sequence[int], s
     """Put the next tokens, but never the last of all, into the cache."""
     started = time.perf_counter()
     start = cache.length
-    chunk = token_ids[start : min(start + PREFILL_CHUNK_TOKENS, len(token_ids) - 1)]
+    chunk = token_ids[start : min(start + target.prefill_chunk_tokens, len(token_ids) - 1)]
     rows = DraftTree.chain(chunk[1:])
     target.forward(cache, np.array(chunk), rows.positions(start), rows.mask, last_row_only=True)
     stats.prefill_forwards += 1

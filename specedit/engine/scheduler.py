@@ -1,13 +1,28 @@
-"""Scheduler: one target, one queue, three priorities; work is interleaved a step at a time."""
+"""Scheduler: one target, one queue, three priorities; answers are interleaved a forward at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args
 
 from specedit.engine.api import FinishReason, GenerateRequest, Priority, TextChunk, Usage
-from specedit.errors import SpecEditError
+from specedit.engine.cache_pool import CachePool
+from specedit.errors import EngineError, OverloadedError, ShuttingDownError, SpecEditError
+
+#: The highest first.
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+
+#: So many steps of higher priorities in a row, then one step for whoever waited: nothing starves.
+_PATIENCE_STEPS = 32
+
+_log = logging.getLogger(__name__)
+
+Outcome = FinishReason | Literal["error"]
 
 Deliver = Callable[[TextChunk | SpecEditError], None]
 """Takes the chunks of one answer, from the scheduler's thread; the last has a finish reason or is an error."""
@@ -20,9 +35,7 @@ class Observer(Protocol):
         """A request had its first step; `lower_steps` of lower priorities ran since it arrived."""
         ...
 
-    def ended(
-        self, priority: Priority, outcome: FinishReason | Literal["error"], usage: Usage, *, seconds: float
-    ) -> None:
+    def ended(self, priority: Priority, outcome: Outcome, usage: Usage, *, seconds: float) -> None:
         """A request is over; `seconds` since it arrived."""
         ...
 
@@ -66,3 +79,208 @@ class Answers(Protocol):
     def state(self) -> QueueState:
         """What there is to do now."""
         ...
+
+
+class SteppedEngine(Protocol):
+    """What a scheduler needs of an engine; see `local.LocalEngine`."""
+
+    pool: CachePool
+
+    def prepare(self, request: GenerateRequest, *, plain: bool = False) -> Iterator[TextChunk]:
+        """The chunks of an answer, one a step; the first step is made when the first chunk is asked for."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """A request in the queue.
+
+    Attributes:
+        level: its place in `PRIORITIES`.
+        higher_steps: steps of higher priorities since it arrived, later since its own last step.
+        lower_steps: steps of lower priorities before its first one.
+    """
+
+    request: GenerateRequest
+    chunks: Iterator[TextChunk]
+    deliver: Deliver
+    level: int
+    arrived: float = field(default_factory=time.perf_counter)
+    is_begun: bool = False
+    higher_steps: int = 0
+    lower_steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def priority(self) -> Priority:
+        return PRIORITIES[self.level]
+
+
+class Scheduler:
+    """Runs the steps of all requests in one thread of its own.
+
+    After each step the next one goes to the highest priority, and there to whoever came first: what is interrupted
+    waits with its KV cache and goes on from there. Whoever waited while `_PATIENCE_STEPS` steps of higher priorities
+    ran gets one step in between, but never before an inline request that has not begun.
+    """
+
+    def __init__(self, engine: SteppedEngine, *, observer: Observer | None = None, max_waiting: int = 256) -> None:
+        """Start the thread.
+
+        Args:
+            engine: used by nobody else from now on.
+            observer: told when requests start and end.
+            max_waiting: the most requests in the queue; more are refused.
+        """
+        self._engine = engine
+        self._observer = observer
+        self._max_waiting = max_waiting
+        self._tasks: list[_Task] = []
+        self._running: _Task | None = None
+        self._steps = 0
+        self._kv_bytes = 0
+        self._is_open = True
+        self._is_stopped = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="specedit-scheduler", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: GenerateRequest, deliver: Deliver, *, plain: bool = False) -> None:
+        """See `Answers.submit`."""
+        self._check_open()
+        chunks = self._engine.prepare(request, plain=plain)
+        with self._changed:
+            self._check_open()
+            self._tasks.append(_Task(request, chunks, deliver, PRIORITIES.index(request.priority)))
+            self._changed.notify_all()
+
+    def state(self) -> QueueState:
+        """See `Answers.state`."""
+        with self._changed:
+            waiting = [task for task in self._tasks if not task.is_begun]
+            return QueueState(
+                waiting={priority: sum(task.priority == priority for task in waiting) for priority in PRIORITIES},
+                paused=sum(task.is_begun and task is not self._running for task in self._tasks),
+                running=int(self._running is not None),
+                kv_bytes=self._kv_bytes,
+                steps=self._steps,
+            )
+
+    def close(self, drain_seconds: float = 0.0) -> None:
+        """Take no more requests, finish those there are within `drain_seconds`, end the rest with an error.
+
+        Idempotent; returns when the thread is done.
+        """
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._tasks, timeout=drain_seconds)
+            self._is_stopped = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise ShuttingDownError("the server is shutting down: try again when it is back")
+        if len(self._tasks) >= self._max_waiting:
+            raise OverloadedError(f"{len(self._tasks)} requests wait already: try again later")
+
+    # --- the scheduler's thread
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            self._step(task)
+            with self._changed:
+                self._running = None
+        for task in list(self._tasks):
+            self._end(task, "error", ShuttingDownError("the server was shut down before the answer was complete"))
+
+    def _next(self) -> _Task | None:
+        """Wait for work and choose; None when there shall be no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._tasks or self._is_stopped)
+            if self._is_stopped:
+                return None
+            self._running = self._chosen()
+            return self._running
+
+    def _chosen(self) -> _Task:
+        for task in self._tasks:
+            if task.request.cancel.cancelled:
+                return task
+        first = {task.level: task for task in reversed(self._tasks)}
+        highest = first[min(first)]
+        if highest.level == 0 and not highest.is_begun:
+            return highest
+        patient = [task for task in first.values() if task.higher_steps >= _PATIENCE_STEPS]
+        return max(patient, key=lambda task: task.level, default=highest)
+
+    def _step(self, task: _Task) -> None:
+        """One step, and its chunk delivered."""
+        if not task.is_begun:
+            if task.request.cancel.cancelled:
+                self._deliver(task, TextChunk("", task.usage, "cancelled"))
+                self._end(task, "cancelled")
+                return
+            self._begin(task)
+        try:
+            chunk = next(task.chunks)
+        except SpecEditError as error:
+            self._end(task, "error", error)
+            return
+        except Exception as error:  # noqa: BLE001
+            # One request's failure is never another's: whatever it is, the thread goes on.
+            _log.error("a step failed: %s", _described(error))
+            self._end(task, "error", EngineError("the engine failed: see the server's log"))
+            return
+        if chunk.finish_reason != "cancelled":
+            self._count_step(task)
+        task.usage = chunk.usage
+        self._deliver(task, chunk)
+        if chunk.finish_reason is not None:
+            self._end(task, chunk.finish_reason)
+
+    def _begin(self, task: _Task) -> None:
+        with self._changed:
+            task.is_begun = True
+        if self._observer:
+            waited = time.perf_counter() - task.arrived
+            self._observer.started(task.priority, waited_seconds=waited, lower_steps=task.lower_steps)
+
+    def _count_step(self, task: _Task) -> None:
+        with self._changed:
+            self._steps += 1
+            self._kv_bytes = self._engine.pool.num_bytes
+            task.higher_steps = 0
+            for other in self._tasks:
+                if other.level > task.level:
+                    other.higher_steps += 1
+                elif other.level < task.level and not other.is_begun:
+                    other.lower_steps += 1
+
+    def _deliver(self, task: _Task, chunk: TextChunk | SpecEditError) -> None:
+        try:
+            task.deliver(chunk)
+        except Exception as error:  # noqa: BLE001
+            _log.error("an answer can't be delivered: %s", _described(error))
+            task.request.cancel.cancel()
+
+    def _end(self, task: _Task, outcome: Outcome, error: SpecEditError | None = None) -> None:
+        """Take a task out of the queue and tell whoever has to know."""
+        if error is not None:
+            self._deliver(task, error)
+        close = getattr(task.chunks, "close", None)
+        if close is not None:
+            close()
+        with self._changed:
+            self._tasks.remove(task)
+            self._kv_bytes = self._engine.pool.num_bytes
+            self._changed.notify_all()
+        if self._observer:
+            seconds = time.perf_counter() - task.arrived
+            self._observer.ended(task.priority, outcome, task.usage, seconds=seconds)
+
+
+def _described(error: Exception) -> str:
+    """Type and place of an error, without its message: that may hold text of a prompt."""
+    return f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"

@@ -27,6 +27,9 @@ _MASKED_LAYER_TYPES = {"full_attention", "sliding_attention"}
 _TREE_CHECK_TOLERANCE = {torch.float32: 0.002, torch.float64: 0.002}
 _TREE_CHECK_TOLERANCE_LOW_PRECISION = 0.06
 
+_PREFILL_CHUNK_TOKENS = 512
+_PREFILL_CHUNK_TOKENS_CPU = 128
+
 
 class Target:
     """A causal language model that verifies draft trees.
@@ -92,6 +95,11 @@ class Target:
     def context_tokens(self) -> int:
         """The most tokens that the model was made to attend to."""
         return int(getattr(self._config, "max_position_embeddings", 1 << 30))
+
+    @property
+    def prefill_chunk_tokens(self) -> int:
+        """Tokens of a prompt to read in one forward: as few as cost little more, as nothing stops a forward."""
+        return _PREFILL_CHUNK_TOKENS_CPU if self.device.type == "cpu" else _PREFILL_CHUNK_TOKENS
 
     @property
     def eos_ids(self) -> frozenset[int]:

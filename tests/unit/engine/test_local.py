@@ -21,7 +21,7 @@ FILE = "def area(width, height):\n    return width * height\n\n\ndef half(value)
 #: Random weights may end an answer at once; without the end-of-text token every answer is as long as asked for.
 ENDLESS = Sampling(logit_bias={EOS_ID: -1e4})
 SEEDED = Sampling(temperature=0.8, top_p=0.9, repetition_penalty=1.1, logit_bias={EOS_ID: -1e4})
-PREFILL_CHUNK_TOKENS = 512
+PREFILL_CHUNK_TOKENS = 128
 
 
 @pytest.fixture(scope="module")
