@@ -138,9 +138,7 @@ def test_what_a_killed_server_left_is_removed_and_a_stranger_on_its_port_sees_no
 def test_a_record_of_a_running_process_without_the_lock_is_stale(directory: Path) -> None:
     with serving("tiny") as server:
         forged = record(server, "tiny", pid=os.getppid())
-        runtime.write_privately(
-            directory / "servers" / f"{forged.pid}-tiny.json", discovery.msgspec.json.encode(forged)
-        )
+        runtime.write_privately(directory / "servers" / f"{forged.pid}-tiny.json", msgspec.json.encode(forged))
         assert [found.pid for found in servers()] == [os.getpid()]
 
 
