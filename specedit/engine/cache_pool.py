@@ -53,6 +53,9 @@ class CachePool:
         self._leases: list[Lease] = []
         self._clock = 0
 
+    def __len__(self) -> int:
+        return len(self._leases)
+
     @property
     def num_bytes(self) -> int:
         """Bytes held by all caches."""

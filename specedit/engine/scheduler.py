@@ -32,7 +32,7 @@ class Observer(Protocol):
     """Is told what happens, from the scheduler's thread; see `metrics.Metrics`."""
 
     def started(self, priority: Priority, *, waited_seconds: float, lower_steps: int) -> None:
-        """A request had its first step; `lower_steps` of lower priorities ran since it arrived."""
+        """A request has its first step; just before, `lower_steps` of lower priorities ran while it waited."""
         ...
 
     def ended(self, priority: Priority, outcome: Outcome, usage: Usage, *, seconds: float) -> None:
@@ -97,8 +97,7 @@ class _Task:
 
     Attributes:
         level: its place in `PRIORITIES`.
-        higher_steps: steps of higher priorities since it arrived, later since its own last step.
-        lower_steps: steps of lower priorities before its first one.
+        lower_steps: steps of lower priorities while it waited, since the last one of its own or a higher one.
     """
 
     request: GenerateRequest
@@ -107,7 +106,6 @@ class _Task:
     level: int
     arrived: float = field(default_factory=time.perf_counter)
     is_begun: bool = False
-    higher_steps: int = 0
     lower_steps: int = 0
     usage: Usage = field(default_factory=Usage)
 
@@ -120,8 +118,11 @@ class Scheduler:
     """Runs the steps of all requests in one thread of its own.
 
     After each step the next one goes to the highest priority, and there to whoever came first: what is interrupted
-    waits with its KV cache and goes on from there. Whoever waited while `_PATIENCE_STEPS` steps of higher priorities
-    ran gets one step in between, but never before an inline request that has not begun.
+    waits with its KV cache and goes on from there. A priority that waited while `_PATIENCE_STEPS` steps of higher ones
+    ran gets one step in between, but never before an inline request that is next and has not begun.
+
+    Attributes:
+        is_open: whether requests are taken.
     """
 
     def __init__(self, engine: SteppedEngine, *, observer: Observer | None = None, max_waiting: int = 256) -> None:
@@ -138,8 +139,10 @@ class Scheduler:
         self._tasks: list[_Task] = []
         self._running: _Task | None = None
         self._steps = 0
+        #: Steps of higher priorities since one of this.
+        self._passed_over = [0] * len(PRIORITIES)
         self._kv_bytes = 0
-        self._is_open = True
+        self.is_open = True
         self._is_stopped = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="specedit-scheduler", daemon=True)
@@ -151,7 +154,10 @@ class Scheduler:
         chunks = self._engine.prepare(request, plain=plain)
         with self._changed:
             self._check_open()
-            self._tasks.append(_Task(request, chunks, deliver, PRIORITIES.index(request.priority)))
+            task = _Task(request, chunks, deliver, PRIORITIES.index(request.priority))
+            if all(other.level != task.level for other in self._tasks):
+                self._passed_over[task.level] = 0
+            self._tasks.append(task)
             self._changed.notify_all()
 
     def state(self) -> QueueState:
@@ -172,7 +178,7 @@ class Scheduler:
         Idempotent; returns when the thread is done.
         """
         with self._changed:
-            self._is_open = False
+            self.is_open = False
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._tasks, timeout=drain_seconds)
             self._is_stopped = True
@@ -180,7 +186,7 @@ class Scheduler:
         self._thread.join()
 
     def _check_open(self) -> None:
-        if not self._is_open:
+        if not self.is_open:
             raise ShuttingDownError("the server is shutting down: try again when it is back")
         if len(self._tasks) >= self._max_waiting:
             raise OverloadedError(f"{len(self._tasks)} requests wait already: try again later")
@@ -212,8 +218,8 @@ class Scheduler:
         highest = first[min(first)]
         if highest.level == 0 and not highest.is_begun:
             return highest
-        patient = [task for task in first.values() if task.higher_steps >= _PATIENCE_STEPS]
-        return max(patient, key=lambda task: task.level, default=highest)
+        patient = [level for level in first if self._passed_over[level] >= _PATIENCE_STEPS]
+        return first[max(patient)] if patient else highest
 
     def _step(self, task: _Task) -> None:
         """One step, and its chunk delivered."""
@@ -251,12 +257,12 @@ class Scheduler:
         with self._changed:
             self._steps += 1
             self._kv_bytes = self._engine.pool.num_bytes
-            task.higher_steps = 0
+            self._passed_over[task.level] = 0
             for other in self._tasks:
-                if other.level > task.level:
-                    other.higher_steps += 1
-                elif other.level < task.level and not other.is_begun:
-                    other.lower_steps += 1
+                if not other.is_begun:
+                    other.lower_steps = other.lower_steps + 1 if other.level < task.level else 0
+            for level in {other.level for other in self._tasks if other.level > task.level}:
+                self._passed_over[level] += 1
 
     def _deliver(self, task: _Task, chunk: TextChunk | SpecEditError) -> None:
         try:
