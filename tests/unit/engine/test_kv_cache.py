@@ -73,3 +73,23 @@ def test_growing_keeps_what_stands_and_rarely_copies():
 def test_memory_is_reported():
     cache = filled(1, 2, layers=2)
     assert cache.num_bytes == 2 * 2 * 512 * 8
+
+
+def test_a_fork_has_the_first_rows_and_a_life_of_its_own():
+    cache = filled(1, 2, 3, 4, 5)
+    fork = cache.fork(3)
+    for layer in range(2):
+        fork.append(layer, rows(8, 9), rows(8, 9) + 100)
+    cache.truncate(2)
+    assert content(fork, 0) == content(fork, 1) == [1, 2, 3, 8, 9]
+    assert content(cache) == [1, 2]
+    with pytest.raises(ValueError, match="can't fork at 6 rows: 5 stand"):
+        fork.fork(6)
+    assert fork.fork(0).length == 0
+
+
+def test_an_empty_cache_holds_no_memory():
+    cache = filled(1, 2)
+    assert cache.num_bytes > 0
+    cache.truncate(0)
+    assert cache.num_bytes == 0

@@ -2,15 +2,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 
 import pytest
 import torch
 
 from specedit.draft.prompt_lookup import PromptLookup
 from specedit.draft.tree import DraftTree
+from specedit.engine import loop
 from specedit.engine.api import CancelToken, Sampling
+from specedit.engine.budget import FixedBudget
+from specedit.engine.sampling import Sampler
+from specedit.engine.stats import DecodeStats
+from specedit.engine.stops import StopRule
 from tests.fake_models import (
     FunctionTarget,
+    IdsAsText,
     ListedDrafter,
     RandomTreeDrafter,
     hashed,
@@ -192,6 +199,33 @@ def test_a_prompt_that_stands_in_the_cache_is_not_read_again():
     assert first == again == [6, 7, 9]
     assert stats.prefill_forwards == 0
     assert target.rows_per_forward == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_cache_that_is_cut_between_steps_is_filled_again(seed):
+    rng = random.Random(seed)
+    prompt, vocab_size = [rng.randrange(8) for _ in range(20)], 10
+    truth, _ = run_reference(hashed(vocab_size), prompt, max_new_tokens=30, sampling=PENALTIES, seed=seed)
+    target = hashed(vocab_size)
+    target.prefill_chunk_tokens = 6
+    cache = target.new_cache()
+    emissions = loop.decode(
+        target,
+        cache,
+        prompt,
+        drafter=RandomTreeDrafter(vocab_size, truth, seed),
+        sampler=Sampler(PENALTIES, seed, prompt),
+        stop_rule=StopRule(IdsAsText(), eos_ids=(), max_new_tokens=30),
+        budget=FixedBudget(8),
+        cancel=CancelToken(),
+        stats=DecodeStats(),
+    )
+    tokens = []
+    for emission in emissions:
+        tokens.extend(emission.token_ids)
+        if rng.random() < 0.4:
+            cache.truncate(rng.choice([0, cache.length // 2, cache.length]))
+    assert tokens == truth
 
 
 def test_depth_counts_show_where_drafts_fail():
