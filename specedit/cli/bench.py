@@ -9,6 +9,7 @@ import click
 
 from specedit.cli.bench_regret import regret
 from specedit.cli.bench_replay import draft, replay
+from specedit.cli.bench_serving import serving
 from specedit.cli.bench_sets import sets
 from specedit.cli.exits import ended_by_errors
 from specedit.cli.figures import as_json, this_command
@@ -35,6 +36,7 @@ command.add_command(replay)
 command.add_command(draft)
 command.add_command(sets)
 command.add_command(regret)
+command.add_command(serving)
 
 _run_model_code = click.option(
     "--run-model-code", is_flag=True, help="Confirm that programs written by the model may run here."
