@@ -31,7 +31,14 @@ MAY_IMPORT = {
     "specedit.engine": {"specedit.engine", "specedit.draft"},
     "specedit.engine.api": set(),
     "specedit.engine.wire": {"specedit.engine.api"},
-    "specedit.engine.remote": {"specedit.engine.api", "specedit.engine.wire"},
+    "specedit.engine.markers": {"specedit.engine.api"},
+    "specedit.engine.dialect": {"specedit.engine.api", "specedit.engine.wire"},
+    "specedit.engine.transport": {"specedit.engine.api"},
+    "specedit.engine.replies": {"specedit.engine.api", "specedit.engine.wire"}
+    | {"specedit.engine.dialect", "specedit.engine.transport"},
+    "specedit.engine.refusal": {"specedit.engine.dialect", "specedit.engine.transport"},
+    "specedit.engine.remote": {"specedit.engine.api", "specedit.engine.dialect", "specedit.engine.markers"}
+    | {"specedit.engine.refusal", "specedit.engine.replies", "specedit.engine.transport"},
     "specedit.engine.runtime": set(),
     "specedit.engine.discovery": {"specedit.engine.api", "specedit.engine.wire", "specedit.engine.remote"}
     | {"specedit.engine.runtime"},
