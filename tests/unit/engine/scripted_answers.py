@@ -1,0 +1,74 @@
+"""What a server needs of a scheduler, without a model: each request is answered by a script, from its own thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+
+from specedit.engine.api import FinishReason, GenerateRequest, TextChunk, Usage
+from specedit.engine.scheduler import Deliver, QueueState
+from specedit.errors import SpecEditError
+
+#: A chunk, an error, or an event that is waited for.
+Item = TextChunk | SpecEditError | threading.Event
+
+
+def script(*texts: str, finish: FinishReason | None = "stop", usage: Usage | None = None) -> list[TextChunk]:
+    """A chunk for each text; the last one ends the answer, unless `finish` is None."""
+    usage = usage or Usage(prompt_tokens=7, output_tokens=len(texts), forwards=len(texts))
+    chunks = [TextChunk(text, usage) for text in texts]
+    if finish is not None:
+        chunks[-1] = TextChunk(texts[-1], usage, finish)
+    return chunks
+
+
+class ScriptedAnswers:
+    """Fake of `Answers`.
+
+    Attributes:
+        script: what the next requests are answered with.
+        refusal: raised by `submit` where it is set.
+        encoding: `submit` takes until it is set.
+        requests: those that were submitted.
+        plain: whether each of them was to be decoded plainly.
+        ended: how each answer ended, "cancelled" where its client was gone.
+    """
+
+    def __init__(self, *items: Item) -> None:
+        self.script: Sequence[Item] = items or script("Hello", " world")
+        self.refusal: Exception | None = None
+        self.encoding = threading.Event()
+        self.encoding.set()
+        self.requests: list[GenerateRequest] = []
+        self.plain: list[bool] = []
+        self.ended: queue.Queue[str] = queue.Queue()
+
+    def submit(self, request: GenerateRequest, deliver: Deliver, *, plain: bool = False) -> None:
+        """See `Answers.submit`."""
+        self.encoding.wait()
+        if self.refusal is not None:
+            raise self.refusal
+        self.requests.append(request)
+        self.plain.append(plain)
+        threading.Thread(target=self._answer, args=(request, deliver, list(self.script)), daemon=True).start()
+
+    def state(self) -> QueueState:
+        """See `Answers.state`."""
+        waiting = {"inline": 0, "rewrite": self.ended.qsize(), "batch": 0}
+        return QueueState(waiting=waiting, paused=2, running=1, kv_bytes=4096, steps=9)
+
+    def _answer(self, request: GenerateRequest, deliver: Deliver, items: Sequence[Item]) -> None:
+        changed = threading.Event()
+        request.cancel.on_cancel(changed.set)
+        for item in items:
+            while isinstance(item, threading.Event) and not item.is_set() and not request.cancel.cancelled:
+                changed.wait(0.01)
+            if request.cancel.cancelled:
+                deliver(TextChunk("", Usage(), "cancelled"))
+                self.ended.put("cancelled")
+                return
+            if not isinstance(item, threading.Event):
+                deliver(item)
+        last = items[-1]
+        self.ended.put(last.finish_reason or "" if isinstance(last, TextChunk) else "error")
