@@ -12,6 +12,7 @@ _COMMANDS = {
     "bench": ("specedit.cli.bench", "Measure what drafting gains, and whether edits are made."),
     "edit": ("specedit.cli.edit", "Change files as an instruction says."),
     "models": ("specedit.cli.models", "List, pull, find and remove models."),
+    "serve": ("specedit.cli.serve", "Serve a model to editors and commands over HTTP."),
     "train": ("specedit.cli.train", "Make what drafting learns from beforehand."),
 }
 

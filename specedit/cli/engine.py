@@ -42,13 +42,16 @@ def find_model(model: str | None, *, settings: Settings, ask: Callable[[str], bo
         return fetch.pull(entry, _convert_gguf, progress)
 
 
-def load_engine(found: ResolvedModel, *, settings: Settings, draft: bool = True) -> LocalEngine:
+def load_engine(
+    found: ResolvedModel, *, settings: Settings, draft: bool = True, kv_bytes: int | None = None
+) -> LocalEngine:
     """Load a model in this process.
 
     Args:
         found: the model.
         settings: device, dtype, draft budget and drafters come from here.
         draft: False decodes one token a step.
+        kv_bytes: what keys and values of recent and of paused answers may take; None chooses.
 
     Raises:
         ModelError: it can't be loaded, or can't be driven exactly.
@@ -63,6 +66,7 @@ def load_engine(found: ResolvedModel, *, settings: Settings, draft: bool = True)
         draft_budget=settings.draft_budget if draft else 0,
         drafters=settings.drafters,
         costs_dir=cache_dir() / "costs",
+        kv_bytes=kv_bytes,
         fim_markers=found.entry.fim,
         stop_tokens=found.entry.stop_tokens,
     )

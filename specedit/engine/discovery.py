@@ -77,6 +77,7 @@ class Server:
     token: str = field(repr=False)
     model: str
     pid: int
+    token_file: str = ""
 
 
 # --- records
@@ -243,7 +244,7 @@ def _answering(record: ServerRecord) -> Server | None:
         return None
     if not any(model.id == record.model and model.owned_by == OWNER for model in models):
         return None
-    return Server(url=record.url, token=token, model=record.model, pid=record.pid)
+    return Server(record.url, token, record.model, record.pid, record.token_file)
 
 
 # --- starting

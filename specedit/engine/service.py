@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from specedit.engine.scheduler import QueueState
+from specedit.engine.server import shut_down
 from specedit.errors import ConfigError, UsageError
 
 _log = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ class Drainable(Protocol):
 class Loaded:
     """What is there once the model is loaded."""
 
-    app: ASGIApp
+    app: Starlette
     answers: Drainable
 
 
@@ -128,15 +130,16 @@ class Service:
         """
         self._listener = listener
         self._load = load
-        self._app = before
+        self._app: ASGIApp = before
         self._on_ready = on_ready
         self._on_stop = on_stop
         self._drain_seconds = drain_seconds
         self._idle_exit_seconds = idle_exit_seconds
-        self._answers: Drainable | None = None
+        self._loaded: Loaded | None = None
         self._stop = asyncio.Event()
         config = uvicorn.Config(
             self._serve,
+            interface="asgi3",
             http=_Connection,
             loop="asyncio",
             ws="none",
@@ -159,7 +162,7 @@ class Service:
     @property
     def is_loading(self) -> bool:
         """Whether the model is still being loaded, also where the service has ended before it was."""
-        return self._answers is None
+        return self._loaded is None
 
     def run(self) -> None:
         """Serve until the end. The first SIGTERM or SIGINT drains, a second one ends the process at once.
@@ -175,28 +178,37 @@ class Service:
             watching = asyncio.create_task(self._watch())
             stopping = asyncio.create_task(self._stop.wait())
             await asyncio.wait((serving, watching, stopping), return_when=asyncio.FIRST_COMPLETED)
+            self._stop.set()
             self._on_stop()
-            if self._answers is not None:
-                await asyncio.to_thread(self._answers.close, self._drain_seconds)
-            for task in (watching, stopping):
-                task.cancel()
+            if self._loaded is not None:
+                shut_down(self._loaded.app)
+                await asyncio.to_thread(self._loaded.answers.close, self._drain_seconds)
             self._server.should_exit = True
             await serving
+            watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
 
     async def _watch(self) -> None:
         """Load, then wait until there has been nothing to do for long enough."""
         loaded = await _in_daemon_thread(self._load)
-        self._app, self._answers = loaded.app, loaded.answers
-        self._on_ready()
+        async with loaded.app.router.lifespan_context(loaded.app):
+            self._app, self._loaded = loaded.app, loaded
+            self._on_ready()
+            await self._idle(loaded.answers)
+            # The application ends when all its answers have.
+            await asyncio.Event().wait()
+
+    async def _idle(self, answers: Drainable) -> None:
+        """Return when there has been nothing to do for long enough."""
         last_steps, since = -1, time.monotonic()
         while self._idle_exit_seconds is None or time.monotonic() - since < self._idle_exit_seconds:
             await asyncio.sleep(_POLL_SECONDS)
-            state = self._answers.state()
+            state = answers.state()
             if state.running or state.paused or any(state.waiting.values()) or state.steps != last_steps:
                 last_steps, since = state.steps, time.monotonic()
         _log.info("nothing was asked for %g seconds: ending", self._idle_exit_seconds)
+        self._stop.set()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
