@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,11 @@ def running(
         command += ["--speculative-config", json.dumps(speculative)]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
-            command, stdout=log, stderr=log, env={**_ENVIRONMENT, **os.environ, **(environment or {})}
+            command,
+            stdout=log,
+            stderr=log,
+            env={**_ENVIRONMENT, **os.environ, **(environment or {})},
+            start_new_session=True,
         )
         try:
             server = VllmServer(port)
@@ -164,12 +169,17 @@ def running(
                 time.sleep(0.5)
             yield server
         finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_STOP_SECONDS)
+    # Its workers are processes of their own, and outlive it when it is killed.
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _free_port() -> int:

@@ -10,6 +10,7 @@ say which text its answer follows: that is looked for in the prompt, see `shown_
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specedit.draft.merge import EditDrafter
+from specedit.draft.ngrams import Table
 from specedit.draft.shipped import table_for
 from specedit.draft.suffix_index import Tokens
 from specedit.draft.vocabulary import Vocabulary
@@ -43,9 +45,10 @@ class EditProposer:
         tokenizer = Tokenizer.load(Path(model.tokenizer))
         size = max(int(model.get_vocab_size()), tokenizer.vocab_size)
         self._vocabulary = Vocabulary.of(tokenizer, size, tokenizer.special_ids)
-        self._table = table_for(tokenizer, tokenizer.vocab_size)
+        table = table_for(tokenizer, tokenizer.vocab_size)
+        self._begun = partial(drafter_for, vocabulary=self._vocabulary, table=table)
         self._rows = Rows(
-            self.begun,
+            self._begun,
             vocab_size=size,
             special_ids=tokenizer.special_ids,
             draft_tokens=int(vllm_config.speculative_config.num_speculative_tokens),
@@ -55,7 +58,7 @@ class EditProposer:
     def load_model(self, *_: Any, **__: Any) -> None:
         """Draft something, so that no request waits for what is compiled or loaded once."""
         ids = self._vocabulary.codec.encode(_WARM_UP)
-        drafter = self.begun(np.array(ids, dtype=np.int32))
+        drafter = self._begun(np.array(ids, dtype=np.int32))
         drafter.commit(ids[:8])
         drafter.propose(8)
 
@@ -75,16 +78,22 @@ class EditProposer:
         """
         return self._rows.propose(sampled_token_ids, num_tokens_no_spec, token_ids_cpu)
 
-    def begun(self, prompt: Tokens) -> EditDrafter:
-        """A drafter for the answer to `prompt`."""
-        drafter = EditDrafter(self._vocabulary, table=self._table)
-        # Special tokens stand between the turns of a chat.
-        starts = [0, *(np.flatnonzero(self._vocabulary.barred[prompt]) + 1).tolist()]
-        ends = [*starts[1:], len(prompt)]
-        turns = zip(reversed(starts), reversed(ends), strict=True)
-        shown = code_shown(self._vocabulary.text(prompt[start:end].tolist()) for start, end in turns)
-        if shown is None:
-            drafter.begin(prompt, [])
-        else:
-            drafter.begin(prompt, self._vocabulary.codec.encode(shown.code), shown.hints())
-        return drafter
+
+def drafter_for(prompt: Tokens, vocabulary: Vocabulary, table: Table | None = None) -> EditDrafter:
+    """A drafter for the answer to `prompt`, begun with the code that the answer is likely to follow.
+
+    Args:
+        prompt: all tokens before the answer.
+        vocabulary: the target's; its special tokens stand between the turns of a chat.
+        table: static n-grams; None for none.
+    """
+    starts = [0, *(np.flatnonzero(vocabulary.barred[prompt]) + 1).tolist()]
+    ends = [*starts[1:], len(prompt)]
+    turns = zip(reversed(starts), reversed(ends), strict=True)
+    shown = code_shown(vocabulary.text(prompt[start:end].tolist()) for start, end in turns)
+    drafter = EditDrafter(vocabulary, table=table)
+    if shown is None:
+        drafter.begin(prompt, [])
+    else:
+        drafter.begin(prompt, vocabulary.codec.encode(shown.code), shown.hints())
+    return drafter
