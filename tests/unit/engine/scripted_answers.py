@@ -35,8 +35,12 @@ class ScriptedAnswers:
         ended: how each answer ended, "cancelled" where its client was gone.
     """
 
-    def __init__(self, *items: Item) -> None:
-        self.script: Sequence[Item] = items or script("Hello", " world")
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: every request is greeted."""
+        self.script: Sequence[Item] = script("Hello", " world")
         self.refusal: Exception | None = None
         self.encoding = threading.Event()
         self.encoding.set()
