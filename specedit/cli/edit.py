@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from specedit.cli import stats
+from specedit.cli.choice import Choice, ComparableEngine, choose
 from specedit.cli.exits import INTERRUPTED, code_of
 from specedit.cli.interrupt import Interrupt
 from specedit.cli.outcome import NOT_BEGUN, Outcome, exit_code, summary_of
@@ -33,10 +34,6 @@ from specedit.errors import (
     SpecEditError,
     UsageError,
 )
-
-if TYPE_CHECKING:
-    from specedit.engine.local import LocalEngine
-    from specedit.models.registry import ResolvedModel
 
 STDIN = Path("-")
 
@@ -57,6 +54,7 @@ class _Options:
     compare: bool
     stats: bool
     trace_file: Path | None
+    engine: str | None
     model: str | None
     no_draft: bool
     drafters: str | None
@@ -71,6 +69,7 @@ class _Options:
     def settings(self) -> Settings:
         """All settings, these flags last; those of a project come from where the first file is."""
         flags = {
+            "engine": self.engine,
             "model": self.model,
             "drafters": self.drafters and [name.strip() for name in self.drafters.split(",")],
             "temperature": self.temperature,
@@ -81,6 +80,12 @@ class _Options:
             "allow_ignored": self.allow_ignored or None,
         }
         return load_settings(project_root(self.place(self.paths[0])), flags=flags)
+
+    @property
+    def local_flags(self) -> list[str]:
+        """Those that only a model in this process can follow."""
+        given = {"--no-draft": self.no_draft, "--drafters": self.drafters}
+        return [flag for flag, value in given.items() if value]
 
     def place(self, path: Path) -> Path:
         """The file that `path` stands for."""
@@ -135,7 +140,12 @@ def _parsed_range(_context: click.Context, _parameter: click.Parameter, value: s
     type=click.Path(dir_okay=False, path_type=Path),
     help="Save a page that shows what was drafted and accepted in each step.",
 )
-@click.option("--model", metavar="NAME", help="Name, hub id or path of the model.")
+@click.option(
+    "--engine",
+    metavar="URL",
+    help="An OpenAI-compatible server to ask; or local (this process), or shared (a server that is started once).",
+)
+@click.option("--model", metavar="NAME", help="Name, hub id or path of the model; or what the server calls it.")
 @click.option("--no-draft", is_flag=True, help="Decode one token a step.")
 @click.option("--drafters", metavar="NAME,...", help=f"Draft only from these: {', '.join(DRAFTERS)}.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For sampling.")
@@ -197,18 +207,20 @@ def _check_usage(options: _Options) -> None:
 
 def _edit_all(options: _Options, interrupt: Interrupt) -> int:
     """Edit one file after another, report each, and return the exit code."""
-    # Imported here, so that `specedit edit --help` and a usage error don't wait for it.
-    from specedit.cli import engine as engines
-
     settings = options.settings()
-    if sys.stderr.isatty():
-        _say("loading the model")
     may_ask = sys.stdin.isatty() and sys.stderr.isatty()
     # What takes long is done before signals only cancel: reading what is typed, and loading the model.
     stdin = sys.stdin.buffer.read() if STDIN in options.paths else b""
     wanted = any([_can_begin(path, stdin, options, settings) for path in options.paths])  # noqa: C419 (all are checked)
-    model = engines.find_model(options.model, settings=settings, ask=_ask if may_ask else None)
-    editor = _Editor(options, settings, model, interrupt.cancel)
+    choice = choose(
+        settings,
+        local_flags=options.local_flags,
+        draft=not options.no_draft,
+        ask=_ask if may_ask else None,
+        say=_say,
+    )
+    _say_choice(choice, options)
+    editor = _Editor(options, settings, choice, interrupt.cancel)
     if wanted:
         for warning in editor.engine.warnings:
             _say(warning)
@@ -222,7 +234,7 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
         outcomes += [Outcome(path, "cancelled", NOT_BEGUN) for path in options.paths[len(outcomes) :]]
     if options.patch_file:
         _save_patch(options.patch_file, outcomes)
-    if options.trace_file:
+    if options.trace_file and choice.is_ours:
         _save(options.trace_file, page(editor.traced).encode("utf-8"))
     was_interrupted = interrupt.cancel.cancelled
     if summary := summary_of(outcomes, was_interrupted=was_interrupted):
@@ -237,17 +249,17 @@ def _edit_all(options: _Options, interrupt: Interrupt) -> int:
 class _Editor:
     options: _Options
     settings: Settings
-    model: ResolvedModel
+    choice: Choice
     cancel: CancelToken
     traced: list[TracedEdit] = field(default_factory=list)
 
     @cached_property
-    def engine(self) -> LocalEngine:
-        """The model, loaded when it is first needed."""
-        from specedit.cli import engine as engines
-
-        with _status(f"loading {self.model.name}"):
-            return engines.load_engine(self.model, settings=self.settings, draft=not self.options.no_draft)
+    def engine(self) -> ComparableEngine:
+        """The model; one in this process is loaded when it is first needed."""
+        if self.choice.place is not None:
+            return self.choice.make()
+        with _status(f"loading {self.choice.name}"):
+            return self.choice.make()
 
     def edit(self, path: Path, stdin: bytes) -> Outcome:
         """Read, ask the model and, where that is wanted, write; a file's failure is its outcome."""
@@ -282,7 +294,7 @@ class _Editor:
             result = run_edit(request, recorder if self.options.trace_file else self.engine, on_text)
         if self.options.trace_file:
             self.traced.append(TracedEdit(str(path), result.status, tuple(recorder.steps), result.usage))
-        _say_cost(path, result, with_stats=self.options.stats)
+        _say_cost(path, result, with_stats=self.options.stats and self.choice.is_ours)
         if self.options.compare and result.usage.output_tokens and not self.cancel.cancelled:
             try:
                 self._compare(path, request, result)
@@ -377,14 +389,30 @@ def _say(message: str, path: Path | None = None) -> None:
     click.echo(harmless(f"{path or 'specedit'}: {message}"), err=True)
 
 
+def _say_choice(choice: Choice, options: _Options) -> None:
+    """Say which server answers, and what of the flags it can't follow.
+
+    Raises:
+        UsageError: a comparison is wanted with an engine that has nothing to compare with.
+    """
+    if choice.place is not None:
+        _say(f"the engine is {choice.name} at {choice.place}")
+    if choice.is_ours:
+        return
+    if options.compare:
+        raise UsageError(
+            f"--compare needs an engine of specedit's: {choice.place} can't be asked to decode without drafts. "
+            "Leave it out, or use `specedit serve` or --engine local."
+        )
+    if options.stats or options.trace_file:
+        _say(f"{choice.place} tells no steps, no drafters and no times, so there are no --stats and no --trace of them")
+
+
 def _say_cost(path: Path, result: EditResult, *, with_stats: bool) -> None:
     usage = result.usage
     if usage.output_tokens:
-        _say(
-            f"{usage.output_tokens} output tokens, {usage.forwards} target forwards, "
-            f"{usage.tokens_per_forward:.1f} tokens per forward, {usage.seconds:.2f} s",
-            path,
-        )
+        forwards = f"{usage.forwards} target forwards, {usage.tokens_per_forward:.1f} tokens per forward, "
+        _say(f"{usage.output_tokens} output tokens, {forwards if usage.forwards else ''}{usage.seconds:.2f} s", path)
         for line in stats.lines(usage) if with_stats else ():
             _say(line, path)
 

@@ -24,7 +24,7 @@ from specedit.engine.api import (
     Sampling,
     Usage,
 )
-from specedit.errors import ContextOverflowError, EngineError, RefusedFileError
+from specedit.errors import ContextOverflowError, EngineError, MarkerTextError, RefusedFileError
 
 Status = Literal["changed", "unchanged", "refused", "failed", "cancelled"]
 
@@ -106,7 +106,7 @@ def run_edit(request: EditRequest, engine: Engine, on_text: Callable[[str], None
             usage, finish_reason = chunk.usage, chunk.finish_reason
             if on_text and chunk.text:
                 on_text(chunk.text)
-    except ContextOverflowError as error:
+    except (ContextOverflowError, MarkerTextError) as error:
         return _unapplied("refused", request, Refusal(str(error), ""))
     except EngineError as error:
         return _unapplied("failed", request, Refusal(str(error), ""), usage, "".join(pieces))

@@ -153,7 +153,8 @@ class Transport:
 
     def _asked(self, answer: AsyncGenerator[_Piece, None], cancel: CancelToken) -> Generator[_Piece, None, None]:
         pieces: queue.SimpleQueue[_Piece | Future[None]] = queue.SimpleQueue()
-        under_way = asyncio.run_coroutine_threadsafe(self._handed_on(answer, pieces), self._running_loop())
+        loop = self._running_loop()
+        under_way = asyncio.run_coroutine_threadsafe(self._handed_on(answer, pieces), loop)
         under_way.add_done_callback(pieces.put)
 
         def stop() -> None:
