@@ -7,7 +7,7 @@ SPECEDIT := $(BIN)/specedit
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lint types format clean
+.PHONY: help demo test test-real test-engines lint types format clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -28,6 +28,11 @@ test-real: $(INSTALLED) ## run the long tests with real models
 	$(SPECEDIT) models pull smollm2-135m
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
 	$(BIN)/pytest -m "real or smollm2"
+
+test-engines: $(INSTALLED) ## run the tests with a real vLLM, installed into .venv/vllm (3 GB)
+	$(SPECEDIT) models pull smollm2-135m
+	$(BIN)/python tests/engines/install_vllm.py $(VENV)/vllm
+	SPECEDIT_TEST_VLLM=$(abspath $(VENV))/vllm/bin/vllm $(BIN)/pytest tests/engines
 
 lint: $(INSTALLED) ## ruff: rules and format
 	$(BIN)/ruff check

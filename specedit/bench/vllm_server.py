@@ -88,12 +88,17 @@ class Counters:
 
 
 class VllmServer:
-    """A running server, asked for whole answers."""
+    """A running server, asked for whole answers.
+
+    Attributes:
+        url: where it is.
+    """
 
     def __init__(self, port: int) -> None:
         """Talk to the server at this port of loopback."""
+        self.url = f"http://127.0.0.1:{port}"
         # The server is on this machine: no proxy of the environment stands between.
-        self._client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=_ANSWER_SECONDS, trust_env=False)
+        self._client = httpx2.Client(base_url=self.url, timeout=_ANSWER_SECONDS, trust_env=False)
 
     def healthy(self) -> bool:
         """Whether it answers yet."""
