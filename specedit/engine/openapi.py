@@ -30,13 +30,13 @@ _TO_READ = ("401", "403", "421")
 
 
 def openapi_document(model: str) -> dict[str, Any]:
-    """The document, OpenAPI 3.1, of a server of this model; see `/openapi.json`."""
+    """The document, OpenAPI 3.2, of a server of this model; see `/openapi.json`."""
     _, schemas = msgspec.json.schema_components((*_REQUESTS, *_ANSWERS), ref_template="#/components/schemas/{name}")
     for request in _REQUESTS:
         schemas[request.__name__]["properties"]["model"] = {"enum": [model, MODEL_ALIAS]}
         schemas[request.__name__]["allOf"] = _rules(request)
     return {
-        "openapi": "3.1.0",
+        "openapi": "3.2.0",
         "info": {"title": "specedit", "version": __version__},
         "security": [{"token": []}],
         "paths": {
@@ -49,12 +49,7 @@ def openapi_document(model: str) -> dict[str, Any]:
                     "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
                 }
             },
-            "/health": {
-                "get": {
-                    **_reading("Whether requests are taken.", _schema(Health), refusals=("403", "421")),
-                    "security": [],
-                }
-            },
+            "/health": {"get": _health()},
             "/metrics": {"get": _reading("Counters for Prometheus.", {"type": "string"}, media_type="text/plain")},
             "/openapi.json": {"get": _reading("This document.", {"type": "object"})},
         },
@@ -81,7 +76,7 @@ def _generation(
 ) -> dict[str, Any]:
     answers = {
         "application/json": {"schema": _schema(answer)},
-        "text/event-stream": {"schema": {"type": "string", "description": f"Events of {event.__name__}, then [DONE]."}},
+        "text/event-stream": {"itemSchema": _event(event)},
     }
     return {
         "summary": (request.__doc__ or "").partition("\n")[0],
@@ -90,11 +85,27 @@ def _generation(
     }
 
 
+def _event(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    payload = {"anyOf": [_schema(kind), _schema(ErrorBody)]}
+    told = {"type": "string", "contentMediaType": "application/json", "contentSchema": payload}
+    return {
+        "type": "object",
+        "properties": {"data": {"if": {"const": "[DONE]"}, "else": told}},
+        "required": ["data"],
+    }
+
+
 def _reading(
     what: str, schema: dict[str, Any], *, media_type: str = "application/json", refusals: tuple[str, ...] = _TO_READ
 ) -> dict[str, Any]:
     answer = {"description": what, "content": {media_type: {"schema": schema}}}
     return {"summary": what, "responses": {"200": answer, **_refusals(*refusals)}}
+
+
+def _health() -> dict[str, Any]:
+    health = _reading("Whether requests are taken.", _schema(Health), refusals=("403", "421"))
+    closing = {"description": "The server is shutting down.", "content": health["responses"]["200"]["content"]}
+    return {**health, "security": [], "responses": {**health["responses"], "503": closing}}
 
 
 def _refusals(*statuses: str) -> dict[str, Any]:

@@ -111,12 +111,6 @@ def create_app(
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     logging.getLogger("sse_starlette").setLevel(logging.INFO)
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        shut_down(app)
-        preparing.shutdown(wait=False, cancel_futures=True)
-
     def generation(path: str, request: type[_RequestT], answer: Callable[[_RequestT, str], Answer]) -> Route:
         endpoint = _Generation(answers, model.name, request, answer, counted, preparing, ping_seconds)
         return Route(path, endpoint, methods=["POST"], name=path)
@@ -138,7 +132,6 @@ def create_app(
             ),
         ],
         exception_handlers={HTTPException: _http_error, RequestError: _request_error},
-        lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     app.state.shutting_down = False
