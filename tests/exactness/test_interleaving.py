@@ -11,8 +11,6 @@ from specedit.engine.local import LocalEngine
 from specedit.engine.scheduler import Scheduler
 from tests.exactness.prompts import COPYING, FREE
 
-pytestmark = pytest.mark.smollm2
-
 WAIT_SECONDS = 300
 ROOMY = 1 << 30
 REQUESTS = [
@@ -33,7 +31,13 @@ def plain_texts(smollm2):
     return [written(engine.generate_plain(request)) for request in REQUESTS]
 
 
-@pytest.mark.parametrize(("kv_bytes", "rounds"), [(0, 1), (ROOMY, 2)], ids=["evicted", "kept"])
+@pytest.mark.parametrize(
+    ("kv_bytes", "rounds"),
+    [
+        pytest.param(0, 1, id="evicted", marks=pytest.mark.smollm2),
+        pytest.param(ROOMY, 2, id="kept", marks=pytest.mark.real),
+    ],
+)
 def test_answers_that_interrupt_each_other_are_those_of_plain_decoding(smollm2, plain_texts, kv_bytes, rounds):
     scheduler = Scheduler(LocalEngine(*smollm2, draft_budget=16, kv_bytes=kv_bytes))
     for _ in range(rounds):  # the second one with what the first left in the pool

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from specedit.engine import gate

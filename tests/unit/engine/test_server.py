@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 
-import httpx
+import httpx2 as httpx
 import openai
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
