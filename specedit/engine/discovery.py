@@ -338,17 +338,20 @@ def _start(model: str | None, options: Sequence[str], idle_exit_minutes: float) 
     named = ["--model", served_name(model)] if model is not None else []
     # -P: a file in the working directory must not stand in for a module.
     command = [sys.executable, "-P", "-m", "specedit.cli", "serve", *named, f"--idle-exit={idle_exit_minutes}"]
-    log = _new_log()
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [*command, *options],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-            close_fds=True,
-            cwd="/",
-        )
+    try:
+        log = _new_log()
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
+                close_fds=True,
+                cwd="/",
+            )
+    except OSError as error:
+        raise UnreachableError(f"no server could be started: {error}. Start one by hand: specedit serve") from error
     # Waited for, so that it leaves no zombie where this process outlives it.
     threading.Thread(target=process.wait, daemon=True, name="server-reaper").start()
     return _Started(process, log)
@@ -431,7 +434,7 @@ class SharedEngine:
                         yield chunk
             except (ShuttingDownError, UnreachableError):
                 # It may have ended itself after it was found and before it was asked.
-                if begun or find_server(remote.model_name) is not None:
+                if begun or find_server(self.model_name) is not None:
                     raise
                 yield from _answer(self._ensured(request.cancel), request, plain=plain)
         except EngineError:
