@@ -217,7 +217,8 @@ class ChatRequest(_Request, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The body of `POST /v1/chat/completions`.
 
     Fields without effect: `metadata`, `parallel_tool_calls`, `prompt_cache_key`, `prompt_cache_options`,
-    `prompt_cache_retention`, `safety_identifier`, `service_tier`, `store` and `user`.
+    `prompt_cache_retention`, `safety_identifier`, `service_tier`, `store` and `user`. `max_tokens` is an old name of
+    `max_completion_tokens`; where both are given the smaller one holds.
     """
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
@@ -249,20 +250,15 @@ class ChatRequest(_Request, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """What the engine is asked; `cancel` ends it.
 
         Raises:
-            RequestError: fields contradict each other.
+            RequestError: a field needs another one that is missing.
         """
         if self.top_logprobs is not None and not self.logprobs:
             raise RequestError("top_logprobs needs logprobs: true; set it, or leave both out", param="top_logprobs")
-        limits = {self.max_tokens, self.max_completion_tokens} - {None}
-        if len(limits) > 1:
-            raise RequestError(
-                "max_tokens is an old name of max_completion_tokens, and they differ: give one of them",
-                param="max_tokens",
-            )
+        limits = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
         return self._generate(
             cancel,
             messages=tuple(Message(_role(message.role), _text(message.content)) for message in self.messages),
-            max_new_tokens=next((limit for limit in limits if limit is not None), "context"),
+            max_new_tokens=min(limits) if limits else "context",
             limited=bool(limits),
             logprobs=(self.top_logprobs or 0) if self.logprobs else None,
             priority="rewrite",
@@ -283,7 +279,7 @@ class CompletionRequest(_Request, frozen=True, kw_only=True, forbid_unknown_fiel
         """What the engine is asked; `cancel` ends it.
 
         Raises:
-            RequestError: fields contradict each other, or `echo` is set.
+            RequestError: a field needs another one that is missing, or `echo` is set.
         """
         if self.echo:
             raise RequestError(_NOT_SUPPORTED["echo"], param="echo")
