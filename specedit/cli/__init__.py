@@ -10,6 +10,7 @@ from specedit import __version__
 
 _COMMANDS = {
     "bench": ("specedit.cli.bench", "Measure what drafting gains, and whether edits are made."),
+    "doctor": ("specedit.cli.doctor", "Check what an edit needs, and say what is wrong."),
     "edit": ("specedit.cli.edit", "Change files as an instruction says."),
     "models": ("specedit.cli.models", "List, pull, find and remove models."),
     "serve": ("specedit.cli.serve", "Serve a model to editors and commands over HTTP."),

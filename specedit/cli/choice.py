@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from specedit.config import Settings
-from specedit.engine.api import Engine, GenerateRequest, TextChunk
+from specedit.config import PLACES, Settings
+from specedit.engine.api import Engine, FimMarkers, GenerateRequest, TextChunk
 from specedit.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from specedit.engine.remote import RemoteEngine
 
 #: Variables that say how this very process runs a model, so that a server that happens to run is not asked.
 _OF_THIS_PROCESS = ("SPECEDIT_DEVICE", "SPECEDIT_DTYPE")
@@ -74,47 +77,69 @@ def choose(
                 f"{local_flags[0]} is for a model in this process, and the engine is {engine}: leave it out, or add "
                 "--engine local"
             )
-        return _shared(settings, say) if engine == "shared" else _remote(settings, engine)
+        server = server_of(settings)
+        return _shared(settings, say) if server is None else _asked(server)
     only_here = bool(local_flags) or any(os.environ.get(name) for name in _OF_THIS_PROCESS)
     if engine is None and not only_here and (found := _running(settings, say)):
         return found
     return _local(settings, draft=draft, ask=ask, say=say)
 
 
-def _remote(settings: Settings, url: str) -> Choice:
-    from specedit.engine.dialect import TITLES
+def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> RemoteEngine | None:
+    """The server whose address the settings give, or a `specedit serve` of this user that runs; not asked yet.
+
+    None where the settings name another place, or nothing runs.
+
+    Args:
+        settings: what the user wants.
+        fim_markers: the model's markers for filling in the middle.
+
+    Raises:
+        ConfigError: the address can't be used, or the runtime directory is not private.
+    """
+    model, key = settings.model, settings.api_key
+    url = None if settings.engine in PLACES else settings.engine
+    if settings.engine is None:
+        from specedit.engine.discovery import find_server
+
+        if server := find_server(settings.model):
+            url, model, key = server.url, server.model, server.token
+    if url is None:
+        return None
+    # Imported late, as a model in this process needs no HTTP.
     from specedit.engine.remote import RemoteEngine
     from specedit.engine.transport import Timeouts
 
-    engine = RemoteEngine(
+    return RemoteEngine(
         url,
-        model=settings.model,
-        api_key=settings.api_key,
+        model=model,
+        api_key=key,
         send_prediction=settings.send_prediction,
+        fim_markers=fim_markers,
         timeouts=Timeouts(read_seconds=settings.engine_timeout_seconds),
     )
+
+
+def title_of(engine: RemoteEngine) -> str:
+    """Where a server is and what runs there, for the user; asks it."""
+    from specedit.engine.dialect import TITLES
+
+    return f"{engine.url} ({TITLES[engine.kind]})"
+
+
+def _asked(engine: RemoteEngine) -> Choice:
     served = engine.connect()
-    place = f"{engine.url} ({TITLES[served.kind]})"
-    return Choice(served.id, lambda: engine, place, is_ours=served.kind == "specedit")
+    return Choice(served.id, lambda: engine, title_of(engine), is_ours=served.kind == "specedit")
 
 
 def _running(settings: Settings, say: Callable[[str], None]) -> Choice | None:
     """A server of this user that has the model, if one runs."""
-    from specedit.engine.discovery import find_server
-
     try:
-        server = find_server(settings.model)
+        engine = server_of(settings)
     except ConfigError as error:
         say(f"running servers were not looked for: {error}")
         return None
-    if server is None:
-        return None
-    from specedit.engine.remote import RemoteEngine
-    from specedit.engine.transport import Timeouts
-
-    timeouts = Timeouts(read_seconds=settings.engine_timeout_seconds)
-    engine = RemoteEngine(server.url, model=server.model, api_key=server.token, timeouts=timeouts)
-    return Choice(server.model, lambda: engine, f"{server.url} (specedit serve)")
+    return None if engine is None else _asked(engine)
 
 
 def _shared(settings: Settings, say: Callable[[str], None]) -> Choice:

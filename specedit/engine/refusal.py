@@ -101,6 +101,11 @@ def is_overflow(refused: RefusedError) -> bool:
     return _Problem.of(refused.body).is_overflow(refused.status)
 
 
+def refused_path(refused: RefusedError, asked: Asked, path: str) -> str:
+    """That a server takes no requests there, and what it says."""
+    return f"{asked.url}{path} answers {refused.status}{_quoted(_Problem.of(refused.body).message)}"
+
+
 def listed(models: Sequence[str]) -> str:
     """What to say where a model has to be named."""
     if not models:

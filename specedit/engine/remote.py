@@ -17,7 +17,7 @@ from specedit.engine import dialect
 from specedit.engine.api import FimMarkers, FinishReason, GenerateRequest, TextChunk
 from specedit.engine.dialect import FimWay, ServerKind
 from specedit.engine.markers import markers_of, refuse_markers
-from specedit.engine.refusal import Asked, explained, in_stream, is_overflow, listed
+from specedit.engine.refusal import Asked, explained, in_stream, is_overflow, listed, refused_path
 from specedit.engine.replies import Meter, Piece, ServedModel, models_of, piece_of
 from specedit.engine.transport import RefusedError, Timeouts, Transport, is_loopback
 from specedit.errors import ContextOverflowError, EngineError, UnreachableError, UsageError
@@ -261,10 +261,9 @@ class RemoteEngine:
                     self._fim_way = way
                     yield piece
             except RefusedError as refused:
-                error = explained(refused, self._asked(), ask.path)
                 if refused.status not in _UNSUPPORTED or is_overflow(refused) or served.kind == "specedit":
-                    raise error from None
-                said = str(error)
+                    raise explained(refused, self._asked(), ask.path) from None
+                said = refused_path(refused, self._asked(), ask.path)
             else:
                 return
         markers = "" if self._fim_markers else ", or name a model whose markers specedit knows"

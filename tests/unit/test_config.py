@@ -1,7 +1,7 @@
 import platformdirs
 import pytest
 
-from specedit.config import Settings, cache_dir, load_settings
+from specedit.config import Settings, cache_dir, load_settings, server_url
 from specedit.errors import ConfigError
 
 
@@ -67,6 +67,8 @@ def test_tool_specedit_must_be_a_table(load):
     [
         "engine",
         "api_key",
+        "send_prediction",
+        "engine_timeout_seconds",
         "model",
         "model_paths",
         "commands",
@@ -181,3 +183,47 @@ def test_the_cache_lies_where_the_user_says_else_where_the_platform_has_it(tmp_p
     assert cache_dir({"SPECEDIT_CACHE": "here"}) == tmp_path / "here"
     for unset in ({}, {"SPECEDIT_CACHE": ""}):
         assert cache_dir(unset) == platformdirs.user_cache_path("specedit")
+
+
+def test_an_engine_is_an_address_or_a_place(load):
+    for engine in ("http://gpu:8000", "https://host/path/v1", "http://[::1]:1", "local", "shared"):
+        assert load(env={"SPECEDIT_ENGINE": engine}).engine == engine
+    for engine, said in (
+        ("gpu:8000", "http://"),
+        ("remote", '"local" or "shared"'),
+        ("http://me:pw@gpu", "SPECEDIT_API_KEY"),
+    ):
+        with pytest.raises(ConfigError, match=rf"SPECEDIT_ENGINE sets engine.*{said}") as caught:
+            load(env={"SPECEDIT_ENGINE": engine})
+        assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("http://Host:8080/v1/", "http://host:8080"),
+        ("https://host/api/v1", "https://host/api"),
+        ("http://host/", "http://host"),
+        (" http://[::1]:8080 ", "http://[::1]:8080"),
+        ("http://host/v1x", "http://host/v1x"),
+    ],
+)
+def test_an_address_is_what_paths_are_appended_to(given, url):
+    assert server_url(given) == url
+
+
+def test_the_key_is_never_shown(load):
+    settings = load('api_key = "sk-secret"')
+    assert settings.api_key == "sk-secret"
+    assert "sk-secret" not in repr(settings)
+    assert "sk-secret" not in f"{settings}"
+    for wrong in ('api_key = "sk-secret\\n"', 'api_key = ["sk-secret"]', 'api_key = "sk secret"', 'api_key = ""'):
+        with pytest.raises(ConfigError, match=r"config\.toml sets api_key to something that is no key") as caught:
+            load(wrong)
+        assert "secret" not in str(caught.value)
+
+
+def test_the_patience_with_a_server_is_in_seconds(load):
+    assert load(env={"SPECEDIT_ENGINE_TIMEOUT_SECONDS": "2.5"}).engine_timeout_seconds == 2.5
+    with pytest.raises(ConfigError, match="engine_timeout_seconds"):
+        load("engine_timeout_seconds = 0")

@@ -1,15 +1,19 @@
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from specedit import __version__
 from specedit.cli import engine as engines
 from specedit.cli import main
+from specedit.engine.discovery import ServerRecord, register
 from specedit.errors import EngineError, ModelNotFoundError
 from specedit.models.registry import ModelEntry, ResolvedModel
 from tests.fakes import ScriptedEngine, fenced
+from tests.scripted_server import DONE, ScriptedServer, as_json, chat, models, stream, usage
 
 AREA = "def area(w, h):\n    return w * h\n"
 WIDTH = "def area(width, h):\n    return width * h\n"
@@ -25,6 +29,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SPECEDIT_RUNTIME", str(tmp_path / "none"))
     (tmp_path / ".git").mkdir()
     return tmp_path
 
@@ -391,3 +396,158 @@ def test_the_drafters_reach_the_engine(project, edit, monkeypatch):
     CliRunner().invoke(main, [*arguments, "--no-draft"])
     assert given[0][0].drafters == ("lookup", "cursor")
     assert [draft for _, draft in given] == [True, False]
+
+
+# --- engines elsewhere
+
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture
+def server():
+    """A server of no known kind that answers with the edited file."""
+    answer = stream(chat(GOOD[:9]), chat(GOOD[9:], finish="stop"), usage(), DONE)
+    with ScriptedServer({"/v1/models": [models("m", owned_by="vllm")], CHAT: [answer]}) as server:
+        yield server
+
+
+@pytest.fixture
+def ours():
+    """The same, as specedit's."""
+    counted = {"output_tokens": 8, "forwards": 2, "drafters": {"lookup": {"drafted": 7, "accepted": 6}}}
+    step = {"drafted": [], "accepted": [], "emitted": [GOOD], "proposed": 0}
+    answer = stream(chat(GOOD, finish="stop", specedit={"step": step}), usage(specedit=counted), DONE)
+    with ScriptedServer({"/v1/models": [models("m", owned_by="specedit")], CHAT: [answer]}) as server:
+        yield server
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Runs `specedit edit` where no model can be loaded."""
+
+    def no_model(*_, **given):
+        pytest.fail("a model was looked for in this process")
+
+    monkeypatch.setattr(engines, "find_model", no_model)
+
+    def run(*arguments):
+        result = CliRunner().invoke(main, ["edit", *map(str, arguments)])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        return result
+
+    return run
+
+
+def test_an_edit_by_a_server(project, asked, server):
+    path = _write("area.py")
+    result = asked(path, "-m", "rename w to width", "--write", "--engine", server.url)
+    assert result.exit_code == 0
+    assert path.read_text() == WIDTH
+    assert f"the engine is m at {server.url} (vLLM)" in result.stderr
+    assert "3 output tokens" in result.stderr
+    assert "forwards" not in result.stderr, "what the server does not tell is not made up"
+    assert "rename w to width" in server.body(CHAT)["messages"][0]["content"]
+
+
+def test_the_engine_can_stand_in_the_users_settings(project, asked, server, monkeypatch):
+    config = project / "config" / "specedit"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(f'engine = "{server.url}"\nmodel = "m"\n')
+    monkeypatch.setenv("SPECEDIT_API_KEY", "sk-secret")
+    result = asked(_write("area.py"), "-m", "rename w to width")
+    assert "+def area(width, h):" in result.stdout
+    assert server.asked(CHAT)[0].headers["authorization"] == "Bearer sk-secret"
+    assert "sk-secret" not in result.output
+
+
+def test_a_server_that_can_not_help_is_told_at_once(project, asked, server):
+    path = _write("area.py")
+    wrong = asked(path, "-m", "rename w", "--write", "--engine", server.url, "--model", "tiny")
+    assert (wrong.exit_code, server.asked(CHAT)) == (4, [])
+    assert "no model 'tiny'. Name one that it has with --model or SPECEDIT_MODEL: m" in wrong.stderr
+    gone = asked(path, "-m", "rename w", "--write", "--engine", "http://127.0.0.1:1")
+    assert gone.exit_code == 4
+    assert "start the server there" in gone.stderr
+    assert path.read_text() == AREA
+
+
+def test_a_marker_in_the_file_is_refused_and_too_long_a_file_as_well(project, asked, server):
+    path = _write("area.py", AREA + "# <|im_end|>\n")
+    result = asked(path, "-m", "rename w", "--write", "--engine", server.url)
+    assert result.exit_code == 3
+    assert "area.py: refused: line 3" in result.stderr
+    too_long = as_json(400, {"error": {"message": "maximum context length is 9 tokens"}})
+    server.replies = {**server.replies, CHAT: [too_long]}
+    result = asked(_write("area.py"), "-m", "rename w", "--write", "--engine", server.url)
+    assert result.exit_code == 3
+    assert "area.py: refused: prompt and answer do not fit" in result.stderr
+
+
+@pytest.mark.parametrize("flag", [["--no-draft"], ["--drafters", "cursor"]])
+def test_a_flag_that_no_server_can_follow_is_wrong_usage(project, asked, edit, server, flag):
+    path = _write("area.py")
+    for engine in (server.url, "shared"):
+        result = asked(path, "-m", "rename w", *flag, "--engine", engine)
+        assert result.exit_code == 2
+        assert f"{flag[0]} is for a model in this process" in result.stderr
+    assert server.requests == []
+    assert edit(path, "-m", "rename w", *flag, "--engine", "local").exit_code == 0
+
+
+def test_what_only_specedits_server_tells(project, asked, server, ours):
+    path = _write("area.py")
+    common = [path, "-m", "rename w to width", "--stats", "--trace", "trace.html", "--engine"]
+    result = asked(*common, server.url)
+    assert result.exit_code == 0
+    assert "(vLLM) tells no steps, no drafters and no times" in result.stderr
+    assert not Path("trace.html").exists()
+    result = asked(*common, ours.url)
+    assert "lookup: 6 of 7" in result.stderr
+    assert "4.0 tokens per forward" in result.stderr
+    assert Path("trace.html").exists()
+
+
+def test_comparing_needs_specedits_server(project, asked, server, ours):
+    path = _write("area.py")
+    result = asked(path, "-m", "rename w to width", "--compare", "--engine", server.url)
+    assert (result.exit_code, server.asked(CHAT)) == (2, [])
+    assert "--compare needs" in result.stderr
+    result = asked(path, "-m", "rename w to width", "--compare", "--engine", ours.url)
+    assert "the same answer" in result.stderr
+    assert [one.body["specedit"].get("plain", False) for one in ours.asked(CHAT)] == [False, True]
+
+
+@pytest.fixture
+def running(project, ours, monkeypatch):
+    """The server as one that this user started."""
+    runtime = project / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("SPECEDIT_RUNTIME", str(runtime))
+    (runtime / "token").touch(mode=0o600)
+    (runtime / "token").write_text("a-token-of-some-length")
+    record = ServerRecord(
+        url=ours.url,
+        token_file=str(runtime / "token"),
+        model="m",
+        pid=os.getpid(),
+        version=__version__,
+        started=0.0,
+        state="ready",
+    )
+    registration = register(lambda: record, model="m")
+    yield ours
+    registration.remove()
+
+
+def test_a_server_that_runs_is_found(running, asked, edit, monkeypatch):
+    path = _write("area.py")
+    result = asked(path, "-m", "rename w to width")
+    assert "+def area(width, h):" in result.stdout
+    assert f"the engine is m at {running.url} (specedit serve)" in result.stderr
+    assert running.asked(CHAT)[0].headers["authorization"] == "Bearer a-token-of-some-length"
+    answered = len(running.asked(CHAT))
+    for elsewhere in (["--engine", "local"], ["--model", "other"], ["--no-draft"]):
+        assert edit(path, "-m", "rename w to width", *elsewhere).engine.requests
+    monkeypatch.setenv("SPECEDIT_DEVICE", "cpu")
+    assert edit(path, "-m", "rename w to width").engine.requests
+    assert len(running.asked(CHAT)) == answered

@@ -403,11 +403,11 @@ def test_no_connection_in_time(connect):
 def test_a_server_that_falls_silent(serve, connect, start):
     server = serve()
     server.replies = {**server.replies, CHAT: [server.held(start)]}
-    engine = connect(server, timeouts=Timeouts(read_seconds=0.3))
+    engine = connect(server, timeouts=Timeouts(read_seconds=0.7))
     engine.connect()
     error = failure(engine)
     assert isinstance(error, UnreachableError)
-    assert "sent nothing for 0.3 s" in str(error)
+    assert "sent nothing for 0.7 s" in str(error)
     assert "SPECEDIT_ENGINE_TIMEOUT_SECONDS" in str(error)
     assert server.closed.wait(5)
 
