@@ -96,11 +96,6 @@ def in_stream(data: bytes, asked: Asked) -> SpecEditError:
     return EngineError(f"{asked.url} failed in mid-answer{_quoted(problem.message)}: ask again")
 
 
-def is_overflow(refused: RefusedError) -> bool:
-    """Whether prompt and answer were too long."""
-    return _Problem.of(refused.body).is_overflow(refused.status)
-
-
 def refused_path(refused: RefusedError, asked: Asked, path: str) -> str:
     """That a server takes no requests there, and what it says."""
     return f"{asked.url}{path} answers {refused.status}{_quoted(_Problem.of(refused.body).message)}"

@@ -17,7 +17,7 @@ from specedit.engine import dialect
 from specedit.engine.api import FimMarkers, FinishReason, GenerateRequest, TextChunk
 from specedit.engine.dialect import FimWay, ServerKind
 from specedit.engine.markers import markers_of, refuse_markers
-from specedit.engine.refusal import Asked, explained, in_stream, is_overflow, listed, refused_path
+from specedit.engine.refusal import Asked, explained, in_stream, listed, refused_path
 from specedit.engine.replies import Meter, Piece, ServedModel, models_of, piece_of
 from specedit.engine.transport import RefusedError, Timeouts, Transport, is_loopback
 from specedit.errors import ContextOverflowError, EngineError, UnreachableError, UsageError
@@ -89,7 +89,12 @@ class RemoteEngine:
 
     @property
     def model_name(self) -> str:
-        """What the server calls the model; asks the server at first use, see `connect`."""
+        """What the server calls the model, or what it was called by whoever named one and has not asked the server yet.
+
+        Without a name the server is asked at first use, see `connect`.
+        """
+        if self._served is None and self._wanted_model is not None:
+            return self._wanted_model
         return self.connect().id
 
     @property
@@ -261,8 +266,9 @@ class RemoteEngine:
                     self._fim_way = way
                     yield piece
             except RefusedError as refused:
-                if refused.status not in _UNSUPPORTED or is_overflow(refused) or served.kind == "specedit":
-                    raise explained(refused, self._asked(), ask.path) from None
+                error = explained(refused, self._asked(), ask.path)
+                if refused.status not in _UNSUPPORTED or isinstance(error, ContextOverflowError | UsageError):
+                    raise error from None
                 said = refused_path(refused, self._asked(), ask.path)
             else:
                 return

@@ -1,6 +1,9 @@
 import json
 import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,8 @@ from specedit.engine.discovery import ServerRecord, register
 from specedit.errors import EngineError, ModelNotFoundError
 from specedit.models.registry import ModelEntry, ResolvedModel
 from tests.fakes import ScriptedEngine, fenced
-from tests.scripted_server import DONE, ScriptedServer, as_json, chat, models, stream, usage
+from tests.scripted_server import DONE, ScriptedServer, as_json, chat, models, stream, stream_start, usage
+from tests.signals import heeding_ctrl_c
 
 AREA = "def area(w, h):\n    return w * h\n"
 WIDTH = "def area(width, h):\n    return width * h\n"
@@ -551,3 +555,37 @@ def test_a_server_that_runs_is_found(running, asked, edit, monkeypatch):
     monkeypatch.setenv("SPECEDIT_DEVICE", "cpu")
     assert edit(path, "-m", "rename w to width").engine.requests
     assert len(running.asked(CHAT)) == answered
+
+
+LOCAL_ONLY = "accelerate gguf huggingface_hub numba numpy prometheus_client safetensors sse_starlette starlette"
+LOCAL_ONLY += " tokenizers torch transformers uvicorn"
+
+
+def test_an_edit_by_a_server_needs_nothing_of_the_local_extra(project, server):
+    path = _write("area.py")
+    code = f"import sys\nsys.modules.update(dict.fromkeys({LOCAL_ONLY.split()}))\nfrom specedit.cli import main\nmain()"
+    common = [sys.executable, "-c", code, "edit", str(path), "-m", "rename w to width"]
+    here = subprocess.run(common, capture_output=True, text=True)
+    assert (here.returncode, "pip install 'specedit[local]'" in here.stderr) == (4, True), "so it is as if not there"
+    by_server = subprocess.run([*common, "--engine", server.url], capture_output=True, text=True)
+    assert by_server.returncode == 0, by_server.stderr
+    assert "+def area(width, h):" in by_server.stdout
+    healthy = [sys.executable, "-c", code, "doctor", "--engine", server.url]
+    assert "wrong" not in subprocess.run(healthy, capture_output=True, text=True, check=True).stdout
+
+
+def test_ctrl_c_hangs_up(project, server):
+    path = _write("area.py")
+    server.replies = {**server.replies, CHAT: [server.held(stream_start() + chat(GOOD[:9]))]}
+    command = [sys.executable, "-m", "specedit.cli", "edit", path, "-m", "rename w", "--write", "--engine", server.url]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_ctrl_c)
+    deadline = time.monotonic() + 20
+    while not server.asked(CHAT):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "interrupted. Done: no file. Not done: area.py." in said
+    assert path.read_text() == AREA
+    assert server.closed.wait(5)

@@ -228,13 +228,15 @@ def test_log_probabilities_of_both_forms(serve, connect):
 def test_the_only_model_is_taken_and_of_several_one_must_be_named(serve, connect):
     assert connect(serve([HELLO], ids=("only",))).model_name == "only"
     several = serve([HELLO], ids=("big", "small"))
-    assert connect(several, model="small").model_name == "small"
+    assert connect(several, model="small").connect().id == "small"
     assert "2 models" in str(failure(connect(several)))
     assert "--model" in str(failure(connect(several)))
     assert "no model 'tiny'" in str(failure(connect(several, model="tiny")))
     assert "big, small" in str(failure(connect(several, model="tiny")))
     aliased = serve([HELLO], ids=("/models/x.gguf",), aliases=["x"])
-    assert connect(aliased, model="x").model_name == "/models/x.gguf"
+    engine = connect(aliased, model="x")
+    assert engine.model_name == "x", "nobody needs to be asked for a name that was given"
+    assert engine.connect().id == engine.model_name == "/models/x.gguf"
 
 
 def test_the_kind_and_the_context_are_told(serve, connect):
@@ -306,6 +308,10 @@ def test_without_any_way_there_is_one_message(serve, connect):
     assert said.startswith("inline completion is off: ")
     assert "Infill is not supported by this model" in said
     assert "specedit serve" in said
+    unfit = as_json(400, {"error": {"message": "no FIM markers", "code": "unsupported_by_model"}})
+    said = str(failure(connect(serve([unfit], path=COMPLETIONS, owned_by="specedit")), GAP))
+    assert said.startswith("inline completion is off: ")
+    assert "no FIM markers" in said
 
 
 def test_a_gap_that_is_too_long_is_no_reason_to_try_another_way(serve, connect):
