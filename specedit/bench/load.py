@@ -268,15 +268,13 @@ def _report(
     seconds: float,
     alone: tuple[int, list[str]],
 ) -> Report:
-    def counted(name: str) -> int:
-        return int(after.total(name) - before.total(name))
+    def counted(name: str, **labels: str) -> int:
+        return int(after.total(name, **labels) - before.total(name, **labels))
+
+    whole = sum(counted("specedit_answers_total", outcome=outcome) for outcome in ("stop", "length", "error"))
 
     steps = steps_before_start(before, after)
     counts = Counter((visit.kind, visit.behaviour, visit.outcome) for visit in crowd.visits)
-    cancelled = int(
-        after.total("specedit_answers_total", outcome="cancelled")
-        - before.total("specedit_answers_total", outcome="cancelled")
-    )
     return Report(
         model=model,
         clients=clients,
@@ -292,7 +290,7 @@ def _report(
             exact(crowd.visits, *alone),
             ended(crowd.visits, watch.silent),
             started_in_time(steps["inline"]),
-            left_alone(crowd.visits, cancelled),
+            left_alone(crowd.visits, counted("specedit_wait_seconds_count") - whole),
             emptied(watch.samples[-1]),
             flat(watch.samples, seconds),
             closed(watch.samples),
@@ -355,11 +353,14 @@ def started_in_time(steps: dict[float, int]) -> Check:
     return Check("inline starts within two steps", held, told)
 
 
-def left_alone(visits: Sequence[Visit], cancelled: int) -> Check:
-    """Answers whose client left were ended: nine of ten, as one may end in the moment in which its client leaves."""
+def left_alone(visits: Sequence[Visit], cut: int) -> Check:
+    """Answers whose client left were cut short: nine of ten, as one may end in the moment in which its client leaves.
+
+    `cut`: answers that the server began and did not bring to an end.
+    """
     left = sum(visit.outcome == "left" and "mid-stream" in visit.behaviour for visit in visits)
-    told = f"{left} left in mid-stream, the server cancelled {cancelled} answers"
-    return Check("an answer ends when its client leaves", cancelled >= 0.9 * left if left else None, told)
+    told = f"{left} clients left in mid-stream, the server cut {cut} answers short"
+    return Check("an answer ends when its client leaves", cut >= 0.9 * left if left else None, told)
 
 
 def emptied(last: Sample) -> Check:
