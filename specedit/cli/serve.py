@@ -240,6 +240,11 @@ class _Serving:
 
         registration = discovery.register(listening, model=model, beside=options.is_placed)
         if isinstance(registration, discovery.ServerRecord):
+            if registration.version != __version__:
+                raise UsageError(
+                    f"{model} is served at {registration.url} by specedit {registration.version}, which this version "
+                    f"({__version__}) doesn't talk to. End it with: kill {registration.pid}"
+                )
             _say(f"{model} is served already at {registration.url} (process {registration.pid})")
             return
         try:

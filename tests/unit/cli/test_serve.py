@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from specedit.cli import main
+from specedit.engine.discovery import Registration, register
+from tests.unit.engine.registered_server import answering, record
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +75,22 @@ def test_a_model_that_is_not_there_exits_4_with_the_command_to_run(place: Path) 
 def test_a_project_can_not_choose_what_is_served(place: Path) -> None:
     (place / "specedit.toml").write_text('model = "theirs"\n')
     assert "theirs" not in serve("--model", "smollm2-135m").stderr
+
+
+def test_a_server_of_another_version_is_named_with_how_to_end_it(place: Path) -> None:
+    weights = place / "tiny"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    (weights / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    with answering(str(weights)) as server:
+        old = record(server, str(weights), version="0.0.1")
+        registration = register(lambda: old, model=str(weights))
+        assert isinstance(registration, Registration)
+        result = serve("--model", "tiny")
+        registration.remove()
+    assert result.exit_code == 2
+    assert "specedit 0.0.1" in result.stderr
+    assert f"kill {old.pid}" in result.stderr
 
 
 def test_help_names_what_keeps_a_server_private() -> None:

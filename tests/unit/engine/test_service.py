@@ -123,19 +123,23 @@ def test_it_ends_by_itself_after_the_last_work() -> None:
     assert answers.drained == [30.0]
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\n"])
-def test_a_half_open_connection_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+@pytest.mark.parametrize("answered_before", [0, 1])
+def test_a_half_open_connection_is_closed(monkeypatch: pytest.MonkeyPatch, begun: bytes, answered_before: int) -> None:
     monkeypatch.setattr(service, "_HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(service, "_KEEP_ALIVE_SECONDS", 1)
 
     def client(address: str) -> bytes:
-        read = b""
         with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=20) as connection:
-            connection.sendall(sent)
-            while data := connection.recv(4096):
-                read += data
-        return read
+            for _ in range(answered_before):
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert connection.recv(65536).startswith(b"HTTP/1.1 ")
+            connection.sendall(begun)
+            while connection.recv(65536):
+                pass
+        return b"closed"
 
-    assert run(client).count(b"HTTP/1.1 ") == sent.count(b"\r\n\r\n")
+    assert run(client) == b"closed"
 
 
 def test_a_slow_answer_is_no_half_open_connection(monkeypatch: pytest.MonkeyPatch) -> None:
