@@ -16,7 +16,7 @@ from typing import get_args
 import httpx2
 import msgspec
 
-from specedit.bench.load_asks import asks, probe_chat, probe_fill, wrong_asks
+from specedit.bench.load_asks import FEWEST_CONTEXT_TOKENS, asks, probe_chat, probe_fill, wrong_asks
 from specedit.bench.load_clients import Crowd, Visit
 from specedit.bench.load_server import Address, Counted, Sample, sampled, steps_before_start
 from specedit.engine.api import Priority
@@ -159,6 +159,11 @@ async def _measured(
         base_url=address.url, headers=address.headers, timeout=_PATIENCE_SECONDS, trust_env=False
     ) as http:
         model, context_tokens = await _served(http)
+        if context_tokens < FEWEST_CONTEXT_TOKENS:
+            raise UsageError(
+                f"{model} has a context of {context_tokens} tokens, and the requests need {FEWEST_CONTEXT_TOKENS}: "
+                "take another model"
+            )
         fills = (await _probed(http, model)) == httpx2.codes.OK
         crowd = Crowd(
             address,
@@ -168,10 +173,6 @@ async def _measured(
             patience_seconds=_PATIENCE_SECONDS,
             pause_seconds=min(_LONGEST_PAUSE_SECONDS, seconds / 30),
         )
-        if not all(crowd.asks.values()):
-            raise UsageError(
-                f"{model} has a context of {context_tokens} tokens, too few for the requests: take another"
-            )
         watch = _Watch(address, http, crowd, progress)
         before = await watch.look()
         watching = asyncio.create_task(watch.run(max(_SHORTEST_INTERVAL_SECONDS, seconds / _SAMPLES)))

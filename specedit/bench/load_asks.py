@@ -27,8 +27,12 @@ _TEMPLATE_TOKENS = 64
 _SAMPLED = Sampling(temperature=0.8, top_p=0.95)
 #: So long an answer is never awaited: its client leaves.
 LONG_TOKENS = 256
-#: How many different requests of each priority there are.
-_COUNTS: Mapping[Priority, int] = {"inline": 24, "rewrite": 16, "batch": 8}
+#: Some chunks of a prefill.
+_FRESH_CHARS = 1400
+#: What all of it fits into.
+FEWEST_CONTEXT_TOKENS = 2048
+#: How many different requests of each priority there are: few, so that each is answered often.
+_COUNTS: Mapping[Priority, int] = {"inline": 10, "rewrite": 8, "batch": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,10 @@ class Ask:
         return Ask(f"{self.name}, long", replace(self.request, max_new_tokens=LONG_TOKENS), self.model)
 
     def fresh(self, mark: int) -> Ask:
-        """An inline request with a prompt that nobody else has, so that all of it must be read; `mark` makes it so."""
-        text = "".join(message.content for message in self.request.messages) or self.request.prompt or ""
-        request = GenerateRequest(prompt=f"# {mark:x}\n{text}", priority="inline", max_new_tokens=LONG_TOKENS)
+        """An inline request with a long prompt that nobody else has, so that all of it is read; `mark` makes it so."""
+        text = "".join(message.content for message in self.request.messages) or self.request.prompt or "x = 1\n"
+        prompt = f"# {mark:x}\n{text * _FRESH_CHARS}"[:_FRESH_CHARS]
+        request = GenerateRequest(prompt=prompt, priority="inline", max_new_tokens=LONG_TOKENS)
         return Ask(f"fresh {mark:x}", request, self.model)
 
 
@@ -99,7 +104,8 @@ def asks(model: str, context_tokens: int, seed: int, *, fills: bool) -> dict[Pri
 
     Args:
         model: what the server calls its model.
-        context_tokens: what its context holds. A token is taken for a byte, so all of them fit.
+        context_tokens: what its context holds, at least `FEWEST_CONTEXT_TOKENS`. A token is taken for a byte, so all
+            of them fit.
         seed: chooses them.
         fills: whether the model fills in the middle; half of the inline requests then do.
     """

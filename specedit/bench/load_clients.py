@@ -11,7 +11,7 @@ import random
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -47,6 +47,7 @@ _DECK: Mapping[Behaviour, int] = {
     "is reset in mid-stream": 1,
     "reads slowly": 1,
 }
+_LEAVING: Container[Behaviour] = ("leaves in the prefill", "leaves in mid-stream", "is reset in mid-stream")
 #: The longest that a server may hold a connection on which nothing happens: it allows a head 40 seconds, a body 60.
 _HOLDS: Mapping[Hold, float] = {"says nothing": 60.0, "half a head": 60.0, "half a body": 90.0, "never reads": 90.0}
 
@@ -291,8 +292,7 @@ class _Worker:
                 await self._leave(ask.long(), self._random.uniform(0.0, 0.1))
                 return Visit(kind=self._priority, behaviour=behaviour, outcome="left")
             case "leaves in the prefill":
-                await self._leave(ask.fresh(self._random.getrandbits(64)), self._random.uniform(0.1, 1.0))
-                return Visit(kind="inline", behaviour=behaviour, outcome="left")
+                return await self._leave_in_prefill(ask.fresh(self._random.getrandbits(64)))
             case "leaves in mid-stream":
                 return await self._streamed(ask.long(), behaviour, num_texts=self._random.randint(1, 4))
             case "is reset in mid-stream":
@@ -343,6 +343,14 @@ class _Worker:
             await writer.drain()
             await asyncio.sleep(after)
 
+    async def _leave_in_prefill(self, ask: Ask) -> Visit:
+        """Ask for a stream and leave when it opens: at the first step, which is the first chunk of the prompt."""
+        async with _connection(self._crowd.address) as (reader, writer):
+            writer.write(raw_request(self._crowd.address, ask.path, ask.body(stream=True)))
+            status = _status(await reader.readline())
+        problem = "" if status == httpx2.codes.OK else f"refused, {status}"
+        return self._ended(ask, "leaves in the prefill", "", None, problem)
+
     async def _vanish(self, ask: Ask) -> Visit:
         """Ask, read until text has come, and be gone without a farewell."""
         stream = _Stream()
@@ -383,8 +391,7 @@ class _Worker:
         first_text_seconds: float | None = None,
     ) -> Visit:
         """What came of reading an answer."""
-        leaves = behaviour in ("leaves in mid-stream", "is reset in mid-stream")
-        if problem or (finish is None and not leaves):
+        if problem or (finish is None and behaviour not in _LEAVING):
             outcome, wrong = "failed", f"{ask.name}: {problem or 'it ended without an end'} {text[:_SHOWN_CHARS]!r}"
         else:
             outcome, wrong = finish or "left", self._crowd.ledger.difference(ask.name, text, finish)
