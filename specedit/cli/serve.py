@@ -331,8 +331,8 @@ class _Serving:
 
         options = self.options
         engine = engines.load_engine(found, settings=self.settings, kv_bytes=options.kv_bytes)
-        for warning in engine.warnings:
-            _say(warning)
+        for line in (f"{model} runs on {engine.device}", *engine.warnings):
+            _say(line)
         metrics = Metrics()
         scheduler = Scheduler(engine, observer=metrics, max_waiting=options.max_waiting)
         app = create_app(

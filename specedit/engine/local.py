@@ -42,6 +42,7 @@ class LocalEngine:
     Attributes:
         model_name: what the model is called in reports.
         context_tokens: the most tokens of prompt and answer.
+        device: what it runs on, as torch calls it.
         warnings: plain lines that a user should see once.
         pool: the KV caches.
     """
@@ -82,6 +83,7 @@ class LocalEngine:
         named = {tokenizer.token_id(token) for token in stop_tokens} - {None}
         self._eos_ids = target.eos_ids | tokenizer.eos_ids | {token for token in named if token is not None}
         self.context_tokens = target.context_tokens
+        self.device = str(target.device)
         self.pool = CachePool(target.new_cache, _kv_bytes(target) if kv_bytes is None else kv_bytes)
         self._lock = threading.Lock()
         #: The tokenizer remembers what it encoded, and must not be asked by two threads at once.

@@ -45,6 +45,8 @@ MAY_IMPORT = {
     "specedit.engine.loop": {"specedit.engine", "specedit.draft.base", "specedit.draft.tree"},
     "specedit.engine.reference": {"specedit.engine.api", "specedit.engine.sampling", "specedit.engine.stats"}
     | {"specedit.engine.stops", "specedit.engine.tokens"},
+    "specedit.integrations": {"specedit.integrations", "specedit.draft", "specedit.engine.api", "specedit.engine.tokens"}
+    | {"specedit.edit.fence", "specedit.edit.hints"},
     "specedit.models": {"specedit.models", "specedit.engine.api"},
     "specedit.bench": {"specedit"},
     "specedit.train": {"specedit"},
