@@ -55,24 +55,24 @@ class ScriptedAnswers:
             raise self.refusal
         self.requests.append(request)
         self.plain.append(plain)
-        threading.Thread(target=self._answer, args=(request, deliver, list(self.script)), daemon=True).start()
+        threading.Thread(target=_answer, args=(request, deliver, list(self.script), self.ended), daemon=True).start()
 
     def state(self) -> QueueState:
         """See `Answers.state`."""
-        waiting = {"inline": 0, "rewrite": self.ended.qsize(), "batch": 0}
-        return QueueState(waiting=waiting, paused=2, running=1, kv_bytes=4096, steps=9)
+        return QueueState(waiting={"inline": 0, "rewrite": 3, "batch": 0}, paused=2, running=1, kv_bytes=4096, steps=9)
 
-    def _answer(self, request: GenerateRequest, deliver: Deliver, items: Sequence[Item]) -> None:
-        changed = threading.Event()
-        request.cancel.on_cancel(changed.set)
-        for item in items:
-            while isinstance(item, threading.Event) and not item.is_set() and not request.cancel.cancelled:
-                changed.wait(0.01)
-            if request.cancel.cancelled:
-                deliver(TextChunk("", Usage(), "cancelled"))
-                self.ended.put("cancelled")
-                return
-            if not isinstance(item, threading.Event):
-                deliver(item)
-        last = items[-1]
-        self.ended.put(last.finish_reason or "" if isinstance(last, TextChunk) else "error")
+
+def _answer(request: GenerateRequest, deliver: Deliver, items: Sequence[Item], ended: queue.Queue[str]) -> None:
+    changed = threading.Event()
+    request.cancel.on_cancel(changed.set)
+    for item in items:
+        while isinstance(item, threading.Event) and not item.is_set() and not request.cancel.cancelled:
+            changed.wait(0.01)
+        if request.cancel.cancelled:
+            deliver(TextChunk("", Usage(), "cancelled"))
+            ended.put("cancelled")
+            return
+        if not isinstance(item, threading.Event):
+            deliver(item)
+    last = items[-1]
+    ended.put(last.finish_reason or "" if isinstance(last, TextChunk) else "error")

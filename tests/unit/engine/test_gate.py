@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-import httpx2 as httpx
+import httpx2
 import pytest
 
 from specedit.engine import gate
@@ -31,7 +31,7 @@ def port():
 
 @pytest.fixture(scope="module")
 def http(port):
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=HEADERS) as http:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=HEADERS) as http:
         yield http
 
 
@@ -259,7 +259,7 @@ def test_others_are_served_while_a_large_body_is_sent(http, port):
 
 def test_those_without_the_token_hear_of_it_whatever_they_send(port):
     headers = {"Content-Type": "application/json", "Authorization": "Bearer wrong"}
-    response = httpx.post(f"http://127.0.0.1:{port}/v1/completions", content=b" " * 9 * MEGABYTE, headers=headers)
+    response = httpx2.post(f"http://127.0.0.1:{port}/v1/completions", content=b" " * 9 * MEGABYTE, headers=headers)
     assert response.status_code == 401
 
 
