@@ -33,6 +33,8 @@ _ENVIRONMENT = {
 _START_SECONDS = 600.0
 _ANSWER_SECONDS = 600.0
 _STOP_SECONDS = 20.0
+#: How much of a server's last words is told: the cause stands some way before the end.
+_TOLD_CHARS = 16_000
 _COUNTER = re.compile(r"^vllm:(?P<name>\w+?)(?:\{[^}]*\})? (?P<value>\S+)$", re.MULTILINE)
 #: vLLM's names for the fields of `Counters`, in their order.
 _COUNTED = (
@@ -170,7 +172,7 @@ def running(
             while not server.healthy():
                 if process.poll() is not None or time.monotonic() > give_up:
                     log.seek(0)
-                    raise EngineError(f"{vllm} did not start:\n{log.read()[-4000:]}")
+                    raise EngineError(f"{vllm} did not start:\n{log.read()[-_TOLD_CHARS:]}")
                 time.sleep(0.5)
             yield server
         finally:

@@ -27,10 +27,10 @@ pytestmark = [
 ]
 
 NAME = "smollm2-135m"
-EDITS = ("clamp", "count_words", "longest_line", "merge_intervals", "shapes_rename", "transpose")
-NEW_TOKENS = 160
-#: Room for one request and a half, so that two at once run out of it and one is preempted.
-TIGHT = ["--max-model-len", "1024", "--block-size", "16", "--num-gpu-blocks-override", "80", "--max-num-seqs", "2"]
+EDITS = ("clamp", "count_words", "longest_line", "median", "merge_intervals", "transpose")
+NEW_TOKENS = 120
+#: A KV cache of 320 tokens. Two of these requests come to need more, so one is preempted.
+TIGHT = ["--max-model-len", "320", "--block-size", "32", "--num-gpu-blocks-override", "11", "--max-num-seqs", "2"]
 PLAIN = ["--dtype", "float32", "--enforce-eager", "--served-model-name", NAME, "--no-enable-prefix-caching"]
 
 
@@ -93,7 +93,8 @@ def test_an_edit_through_vllm_is_the_edit_made_here(drafting, tmp_path, monkeypa
     for engine in ("local", drafting.url):
         file = tmp_path / "clamp.py"
         file.write_text(case.before)
-        command = ["edit", str(file), "-m", case.instruction, "--write", "--model", NAME, "--engine", engine]
+        command = ["edit", str(file), "-m", case.instruction, "--write", "--max-new-tokens", str(NEW_TOKENS)]
+        command += ["--model", NAME, "--engine", engine]
         edited = CliRunner().invoke(main, command)
         assert edited.exit_code == 0, edited.output
         written[engine] = file.read_text()
