@@ -130,7 +130,7 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind, *, plain: bo
         extension = Extension(
             hints=request.hints,
             priority=request.priority,
-            limit="prediction" if request.max_new_tokens is None else "context",
+            limit=_limit(request),
             plain=plain,
             trace=request.trace,
         )
@@ -138,6 +138,12 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind, *, plain: bo
         if request.prediction:
             body["prediction"] = {"type": "content", "content": request.prediction}
     return body
+
+
+def _limit(request: GenerateRequest) -> Literal["context", "prediction"] | None:
+    if request.max_new_tokens is None:
+        return "prediction"
+    return "context" if request.max_new_tokens == "context" else None
 
 
 def _sampling(request: GenerateRequest, kind: ServerKind) -> dict[str, Any]:

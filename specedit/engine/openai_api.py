@@ -195,7 +195,9 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) -> GenerateRequest:
         if self.stream_options is not None and not self.stream:
             raise RequestError("stream_options needs stream: true; set it, or leave both out", param="stream_options")
-        by_prediction = self.extension.limit == "prediction" and not limited
+        limit: int | Literal["context"] | None = max_new_tokens
+        if not limited and self.extension.limit is not None:
+            limit = None if self.extension.limit == "prediction" else "context"
         return GenerateRequest(
             messages=messages,
             fim=fim,
@@ -205,7 +207,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             sampling=self._sampling(),
             seed=secrets.randbits(63) if self.seed is None else self.seed,
             stop=(self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ()),
-            max_new_tokens=None if by_prediction else max_new_tokens,
+            max_new_tokens=limit,
             priority=self.extension.priority or priority,
             cancel=cancel,
             trace=self.extension.trace,

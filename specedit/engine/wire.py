@@ -22,15 +22,15 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         hints: what the caller guesses about the answer.
         priority: which queue to wait in; None leaves it to the server: "inline" with a `suffix`, else "rewrite".
-        limit: what holds where no limit of tokens is given: "context" is OpenAI's, as many as fit; "prediction" is 1.5
-            x the prediction + 256.
+        limit: what holds where no limit of tokens is given: "context" is as many as fit, "prediction" is 1.5 x the
+            prediction + 256; None is OpenAI's default, as many as fit for a chat and 16 for a completion.
         plain: decode one token a step, to compare with.
         trace: tell each step.
     """
 
     hints: Hints = msgspec.field(default_factory=Hints)
     priority: Priority | None = None
-    limit: Literal["context", "prediction"] = "context"
+    limit: Literal["context", "prediction"] | None = None
     plain: bool = False
     trace: bool = False
 

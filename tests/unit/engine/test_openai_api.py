@@ -80,6 +80,8 @@ def test_limits():
     assert chat(specedit=by_prediction).max_new_tokens is None
     assert completion(specedit=by_prediction).max_new_tokens is None
     assert chat(specedit=by_prediction, max_tokens=5).max_new_tokens == 5
+    assert completion(specedit={"limit": "context"}).max_new_tokens == "context"
+    assert completion(specedit={}).max_new_tokens == 16
 
 
 def test_messages():
