@@ -33,6 +33,7 @@ _HEAD_SECONDS = 20.0
 #: For what was answered to reach its clients, once nothing is generated any more.
 _FLUSH_SECONDS = 5
 _BACKLOG = 128
+_UNREAD_MS = 60_000
 _POLL_SECONDS = 0.25
 
 
@@ -77,6 +78,9 @@ def bound(host: str, port: int) -> socket.socket:
         raise UsageError(f"{host} can't be listened on: {error.strerror or error}. Check --host.") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # What was written to a client that never reads would keep its connection open for ever.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
