@@ -180,9 +180,9 @@ async def _measured(
         watching.cancel()
         lasted = watch.seconds
         after = await watch.quiet()
-        num_alone, differences = await crowd.ask_alone(_ALONE)
+        alone = await crowd.ask_alone(_ALONE if watch.hears else 0)
         await watch.quiet()
-    return _report(crowd, watch, before, after, model, clients, seconds=lasted, alone=(num_alone, differences))
+    return _report(crowd, watch, before, after, model, clients, seconds=lasted, alone=alone)
 
 
 async def _served(http: httpx2.AsyncClient) -> tuple[str, int]:
@@ -216,6 +216,7 @@ class _Watch:
         self._crowd = crowd
         self._progress = progress
         self._started = self._told = time.perf_counter()
+        self._last = Counted("")
         self.samples: list[Sample] = []
         self.silent = ""
 
@@ -223,21 +224,27 @@ class _Watch:
     def seconds(self) -> float:
         return time.perf_counter() - self._started
 
+    @property
+    def hears(self) -> bool:
+        """Whether the server answered so far."""
+        return not self.silent
+
     async def look(self) -> Counted:
-        counted = Counted((await self._http.get("/metrics")).text)
-        self.samples.append(sampled(self._address, counted, self.seconds))
-        return counted
+        """What it counts now. Where it no longer answers the load ends, as every client would fail at once."""
+        try:
+            response = await self._http.get("/metrics")
+        except httpx2.HTTPError as error:
+            self.silent = self.silent or f"no answer from the server after {self.seconds:.0f} s: {error!r}"
+            self._crowd.stop()
+        else:
+            self._last = Counted(response.text)
+            self.samples.append(sampled(self._address, self._last, self.seconds))
+        return self._last
 
     async def run(self, interval: float) -> None:
-        while True:
+        while self.hears:
             await asyncio.sleep(interval)
-            try:
-                await self.look()
-            except httpx2.HTTPError as error:
-                # Without a server every client would fail as fast as it can.
-                self.silent = self.silent or f"/metrics after {self.seconds:.0f} s: {error!r}"
-                self._crowd.stop()
-                return
+            await self.look()
             if time.perf_counter() - self._told >= _PROGRESS_SECONDS:
                 self._told = time.perf_counter()
                 self._progress(self._line())
@@ -245,7 +252,7 @@ class _Watch:
     async def quiet(self) -> Counted:
         """Wait until there is nothing to do, for a while at most."""
         give_up = time.monotonic() + _QUIET_SECONDS
-        while not (counted := await self.look()).queue().is_empty and time.monotonic() < give_up:
+        while not (counted := await self.look()).queue().is_empty and self.hears and time.monotonic() < give_up:
             await asyncio.sleep(_SHORTEST_INTERVAL_SECONDS)
         return counted
 

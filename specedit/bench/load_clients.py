@@ -176,18 +176,19 @@ class Crowd:
         by_name = {ask.name: ask for asks in self.asks.values() for ask in asks}
         names = sorted(by_name.keys() & set(self.ledger.whole()))
         # Evenly spread, so that all priorities are among them.
-        chosen = names[:: max(1, -(-len(names) // count))]
-        differences = []
+        chosen = names[:: -(-len(names) // count)] if names and count else []
         async with self._http() as http:
-            for name in chosen:
-                ask = by_name[name]
-                async with asyncio.timeout(self.patience_seconds):
-                    response = await http.post(ask.path, json=ask.body(stream=False, plain=True))
-                text, finish, problem = _whole(response)
-                differences.append(
-                    f"{name}: {problem} {text}" if problem else self.ledger.difference(name, text, finish)
-                )
-        return len(chosen), [difference for difference in differences if difference]
+            told = [await self._ask_alone(http, by_name[name]) for name in chosen]
+        return len(chosen), [difference for difference in told if difference]
+
+    async def _ask_alone(self, http: httpx2.AsyncClient, ask: Ask) -> str:
+        try:
+            async with asyncio.timeout(self.patience_seconds):
+                response = await http.post(ask.path, json=ask.body(stream=False, plain=True))
+        except (TimeoutError, httpx2.HTTPError) as error:
+            return f"{ask.name}: {error!r}"
+        text, finish, problem = _whole(response)
+        return f"{ask.name}: {problem} {text}" if problem else self.ledger.difference(ask.name, text, finish)
 
     def _http(self) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=2.0)
