@@ -16,8 +16,8 @@ import msgspec
 
 from specedit.bench.corpus import own_edits
 from specedit.edit.session import generate_request
-from specedit.engine import dialect
 from specedit.engine.api import Fim, GenerateRequest, Hints, Message, Priority, Sampling
+from specedit.engine.client import dialect
 
 _CHAT = "/v1/chat/completions"
 _COMPLETIONS = "/v1/completions"

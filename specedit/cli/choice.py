@@ -107,8 +107,8 @@ def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> R
     if url is None:
         return None
     # Imported late, as a model in this process needs no HTTP.
+    from specedit.engine.client.transport import Timeouts
     from specedit.engine.remote import RemoteEngine
-    from specedit.engine.transport import Timeouts
 
     return RemoteEngine(
         url,
@@ -122,7 +122,7 @@ def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> R
 
 def title_of(engine: RemoteEngine) -> str:
     """Where a server is and what runs there, for the user; asks it."""
-    from specedit.engine.dialect import TITLES
+    from specedit.engine.client.dialect import TITLES
 
     return f"{engine.url} ({TITLES[engine.kind]})"
 

@@ -266,8 +266,8 @@ class _Serving:
         self, listener: socket.socket, registration: Registration, load: Callable[[], Loaded], token: str
     ) -> bool:
         """Serve until the end; whether that was after the model was loaded."""
-        from specedit.engine.gate import Gate, checked_token
         from specedit.engine.service import Service, loading
+        from specedit.engine.serving.gate import Gate, checked_token
 
         options = self.options
         record = registration.record
@@ -323,11 +323,11 @@ class _Serving:
     def _loaded(self, found: ResolvedModel, model: str, token: str) -> Loaded:
         """Load the model, and put the queue and the application before it."""
         from specedit.cli import engine as engines
-        from specedit.engine.metrics import Metrics
-        from specedit.engine.request_log import RequestLog
         from specedit.engine.scheduler import Scheduler
         from specedit.engine.server import ServedModel, create_app
         from specedit.engine.service import Loaded
+        from specedit.engine.serving.metrics import Metrics
+        from specedit.engine.serving.request_log import RequestLog
 
         options = self.options
         engine = engines.load_engine(found, settings=self.settings, kv_bytes=options.kv_bytes)

@@ -53,7 +53,7 @@ def inline(function: Kernel) -> Kernel:
 
 @cache
 def _cache_folder() -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(numba.__version__.encode() if numba is not None else b"")
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
     return str(cache_dir() / "kernels" / digest.hexdigest()[:16])

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from specedit.engine import dialect
 from specedit.engine.api import FimMarkers, FinishReason, GenerateRequest, TextChunk
-from specedit.engine.dialect import FimWay, ServerKind
-from specedit.engine.markers import markers_of, refuse_markers
-from specedit.engine.refusal import Asked, explained, in_stream, listed, refused_path
-from specedit.engine.replies import Meter, Piece, ServedModel, models_of, piece_of
-from specedit.engine.transport import RefusedError, Timeouts, Transport, is_loopback
+from specedit.engine.client import dialect
+from specedit.engine.client.dialect import FimWay, ServerKind
+from specedit.engine.client.markers import markers_of, refuse_markers
+from specedit.engine.client.refusal import Asked, explained, in_stream, listed, refused_path
+from specedit.engine.client.replies import Meter, Piece, ServedModel, models_of, piece_of
+from specedit.engine.client.transport import RefusedError, Timeouts, Transport, is_loopback
 from specedit.errors import ContextOverflowError, EngineError, UnreachableError, UsageError
 
 _MODELS = "/v1/models"

@@ -29,10 +29,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specedit.engine.api import CancelToken, FinishReason, Priority, TextChunk
-from specedit.engine.gate import Gate, checked_token, error_response
-from specedit.engine.metrics import Metrics
-from specedit.engine.openai_answer import Answer, ChatAnswer, CompletionAnswer, Health, ModelCard, ModelList
-from specedit.engine.openai_api import (
+from specedit.engine.scheduler import Answers
+from specedit.engine.serving.gate import Gate, checked_token, error_response
+from specedit.engine.serving.metrics import Metrics
+from specedit.engine.serving.openai_answer import Answer, ChatAnswer, CompletionAnswer, Health, ModelCard, ModelList
+from specedit.engine.serving.openai_api import (
     MODEL_ALIAS,
     ChatRequest,
     CompletionRequest,
@@ -41,8 +42,7 @@ from specedit.engine.openai_api import (
     failure,
     model_not_found,
 )
-from specedit.engine.openapi import openapi_document
-from specedit.engine.scheduler import Answers
+from specedit.engine.serving.openapi import openapi_document
 from specedit.engine.wire import OWNER
 from specedit.errors import ShuttingDownError, SpecEditError
 

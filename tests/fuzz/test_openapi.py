@@ -10,7 +10,7 @@ from schemathesis.config import SchemathesisConfig
 
 from specedit.engine.server import ServedModel, create_app
 from tests.unit.engine.scripted_answers import ScriptedAnswers
-from tests.unit.engine.serving import HEADERS, TOKEN
+from tests.unit.engine.serving.loopback import HEADERS, TOKEN
 
 MODEL = ServedModel(name="org/tiny", context_tokens=2048, created=1_700_000_000)
 

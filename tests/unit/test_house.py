@@ -31,22 +31,18 @@ MAY_IMPORT = {
     "specedit.engine": {"specedit.engine", "specedit.draft"},
     "specedit.engine.api": set(),
     "specedit.engine.wire": {"specedit.engine.api"},
-    "specedit.engine.markers": {"specedit.engine.api"},
-    "specedit.engine.dialect": {"specedit.engine.api", "specedit.engine.wire"},
-    "specedit.engine.transport": {"specedit.engine.api"},
-    "specedit.engine.replies": {"specedit.engine.api", "specedit.engine.wire"}
-    | {"specedit.engine.dialect", "specedit.engine.transport"},
-    "specedit.engine.refusal": {"specedit.engine.dialect", "specedit.engine.transport"},
-    "specedit.engine.remote": {"specedit.engine.api", "specedit.engine.dialect", "specedit.engine.markers"}
-    | {"specedit.engine.refusal", "specedit.engine.replies", "specedit.engine.transport"},
+    "specedit.engine.client": {"specedit.engine.client", "specedit.engine.api", "specedit.engine.wire"},
+    "specedit.engine.remote": {"specedit.engine.client", "specedit.engine.api"},
     "specedit.engine.runtime": set(),
     "specedit.engine.discovery": {"specedit.engine.api", "specedit.engine.wire", "specedit.engine.remote"}
     | {"specedit.engine.runtime"},
+    "specedit.engine.serving": {"specedit.engine.serving", "specedit.engine.api", "specedit.engine.wire"}
+    | {"specedit.engine.scheduler"},
     "specedit.engine.loop": {"specedit.engine", "specedit.draft.base", "specedit.draft.tree"},
     "specedit.engine.reference": {"specedit.engine.api", "specedit.engine.sampling", "specedit.engine.stats"}
     | {"specedit.engine.stops", "specedit.engine.tokens"},
-    "specedit.integrations": {"specedit.integrations", "specedit.draft", "specedit.engine.api", "specedit.engine.tokens"}
-    | {"specedit.edit.fence", "specedit.edit.hints"},
+    "specedit.integrations": {"specedit.integrations", "specedit.draft", "specedit.edit.fence", "specedit.edit.hints"}
+    | {"specedit.engine.api", "specedit.engine.tokens"},
     "specedit.models": {"specedit.models", "specedit.engine.api"},
     "specedit.bench": {"specedit"},
     "specedit.train": {"specedit"},

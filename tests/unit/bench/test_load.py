@@ -11,12 +11,12 @@ from specedit.bench.load_clients import Ledger, Visit
 from specedit.bench.load_server import Address, Counted, Queue, Sample, steps_before_start
 from specedit.cli import main
 from specedit.engine.api import Usage
-from specedit.engine.metrics import Metrics
 from specedit.engine.scheduler import Scheduler
 from specedit.engine.server import ServedModel, create_app
+from specedit.engine.serving.metrics import Metrics
 from specedit.errors import ContextOverflowError, EngineError, UsageError
 from tests.fakes import ScriptedEngine
-from tests.unit.engine.serving import TOKEN, serving
+from tests.unit.engine.serving.loopback import TOKEN, serving
 
 MIB = 1 << 20
 CONTEXT_TOKENS = 4096

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from specedit.engine.api import Fim, FimMarkers, GenerateRequest, Hints, Message, Sampling
+from specedit.engine.client.transport import Timeouts
 from specedit.engine.remote import RemoteEngine
-from specedit.engine.transport import Timeouts
 from specedit.errors import (
     ConfigError,
     ContextOverflowError,

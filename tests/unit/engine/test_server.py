@@ -26,8 +26,8 @@ from specedit.engine.api import (
     TraceStep,
     Usage,
 )
-from specedit.engine.metrics import Metrics
 from specedit.engine.server import ServedModel, create_app, shut_down
+from specedit.engine.serving.metrics import Metrics
 from specedit.errors import (
     ContextOverflowError,
     EngineError,
@@ -38,7 +38,7 @@ from specedit.errors import (
     UsageError,
 )
 from tests.unit.engine.scripted_answers import ScriptedAnswers, script
-from tests.unit.engine.serving import HEADERS, TOKEN, serving
+from tests.unit.engine.serving.loopback import HEADERS, TOKEN, serving
 
 MODEL = ServedModel(name="org/tiny", context_tokens=2048, created=1_700_000_000)
 ASK = [{"role": "user", "content": "Hi"}]

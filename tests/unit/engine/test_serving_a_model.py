@@ -9,13 +9,13 @@ import openai
 import pytest
 
 from specedit.engine.local import LocalEngine
-from specedit.engine.metrics import Metrics
 from specedit.engine.scheduler import Scheduler
 from specedit.engine.server import ServedModel, create_app
+from specedit.engine.serving.metrics import Metrics
 from specedit.engine.target import Target
 from specedit.engine.tokens import Tokenizer
 from tests.tiny_model import EOS_ID, save_tiny_model
-from tests.unit.engine.serving import TOKEN, serving
+from tests.unit.engine.serving.loopback import TOKEN, serving
 
 SOON = 30.0
 FILE = "def area(width, height):\n    return width * height\n\n\ndef half(value):\n    return value / 2\n"

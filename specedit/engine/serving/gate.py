@@ -18,7 +18,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from specedit.engine.openai_api import RequestError, failure
+from specedit.engine.serving.openai_api import RequestError, failure
 from specedit.errors import UsageError
 
 #: Open without a token, so that whoever starts a server can wait for it.

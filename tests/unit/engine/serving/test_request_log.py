@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from specedit.engine.api import GenerateRequest, Message, TextChunk, Usage
-from specedit.engine.request_log import RequestLog
 from specedit.engine.scheduler import Deliver, QueueState
+from specedit.engine.serving.request_log import RequestLog
 from specedit.errors import EngineError, OverloadedError, SpecEditError
 
 REQUEST = GenerateRequest(messages=(Message("user", "a secret\nINFO forged \x1b[2J ü"),), priority="inline")

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from specedit.config import user_config_file
-from specedit.engine.dialect import TITLES, ServerKind
-from specedit.engine.transport import RefusedError
+from specedit.engine.client.dialect import TITLES, ServerKind
+from specedit.engine.client.transport import RefusedError
 from specedit.errors import (
     ContextOverflowError,
     EngineError,

@@ -7,8 +7,8 @@ import threading
 from prometheus_client.parser import text_string_to_metric_families
 
 from specedit.engine.api import DrafterUsage, Usage
-from specedit.engine.metrics import Metrics
 from specedit.engine.scheduler import QueueState
+from specedit.engine.serving.metrics import Metrics
 
 
 def samples(metrics):

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from specedit import __version__
 from specedit.engine.api import FinishReason, TextChunk, TokenLogprob, Usage
-from specedit.engine.openai_api import ChatRequest, CompletionRequest
+from specedit.engine.serving.openai_api import ChatRequest, CompletionRequest
 from specedit.engine.wire import ChunkExtension
 from specedit.errors import ShuttingDownError
 

@@ -7,8 +7,15 @@ from typing import Any
 import msgspec
 
 from specedit import __version__
-from specedit.engine.openai_answer import ChatCompletion, ChatCompletionChunk, Completion, Health, ModelCard, ModelList
-from specedit.engine.openai_api import MODEL_ALIAS, ChatRequest, CompletionRequest, ErrorBody
+from specedit.engine.serving.openai_answer import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    Completion,
+    Health,
+    ModelCard,
+    ModelList,
+)
+from specedit.engine.serving.openai_api import MODEL_ALIAS, ChatRequest, CompletionRequest, ErrorBody
 
 _REQUESTS = (ChatRequest, CompletionRequest)
 _ANSWERS = (ChatCompletion, ChatCompletionChunk, Completion, ModelCard, ModelList, Health, ErrorBody)

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from specedit.engine.api import DrafterUsage, FinishReason, TokenLogprob, TraceStep, Usage
-from specedit.engine.dialect import ServerKind, kind_of
-from specedit.engine.transport import Event
+from specedit.engine.client.dialect import ServerKind, kind_of
+from specedit.engine.client.transport import Event
 from specedit.engine.wire import ChunkExtension
 from specedit.errors import EngineError
 

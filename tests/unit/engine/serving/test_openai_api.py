@@ -7,8 +7,8 @@ import json
 import pytest
 
 from specedit.engine.api import CancelToken, Message, Sampling, Usage
-from specedit.engine.openai_answer import usage_body
-from specedit.engine.openai_api import ChatRequest, CompletionRequest, RequestError, decode_request, failure
+from specedit.engine.serving.openai_answer import usage_body
+from specedit.engine.serving.openai_api import ChatRequest, CompletionRequest, RequestError, decode_request, failure
 from specedit.errors import FileError, OutOfMemoryError, SpecEditError
 
 MESSAGES = [{"role": "user", "content": "Hi"}]

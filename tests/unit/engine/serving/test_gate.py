@@ -10,10 +10,10 @@ import time
 import httpx2
 import pytest
 
-from specedit.engine import gate
 from specedit.engine.server import ServedModel, create_app
+from specedit.engine.serving import gate
 from tests.unit.engine.scripted_answers import ScriptedAnswers
-from tests.unit.engine.serving import HEADERS, TOKEN, serving
+from tests.unit.engine.serving.loopback import HEADERS, TOKEN, serving
 
 MODEL = ServedModel(name="tiny", context_tokens=2048, created=1_700_000_000)
 CHAT = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}
