@@ -9,6 +9,7 @@ import click
 
 from specedit.cli.exits import ended_by_errors
 from specedit.cli.figures import as_json, this_command
+from specedit.cli.interrupt import Interrupt
 
 if TYPE_CHECKING:
     from specedit.bench.load import Report
@@ -18,7 +19,7 @@ _DID_NOT_HOLD = 1
 
 
 @click.command()
-@click.option("--clients", type=click.IntRange(min=16), default=50, show_default=True)
+@click.option("--clients", type=click.IntRange(min=1), default=50, show_default=True)
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
@@ -57,10 +58,14 @@ def load(
     from specedit.bench.load_report import markdown, to_json
     from specedit.bench.load_server import running
 
+    if clients < bench.FEWEST_CLIENTS:
+        raise click.UsageError(f"{bench.FEWEST_CLIENTS} clients are the fewest: with fewer not every behaviour occurs.")
+
     def measured(address: Address) -> Report:
         return bench.measure(address, clients=clients, seconds=minutes * 60, seed=seed, progress=_say)
 
-    with ended_by_errors("interrupted."):
+    # Also a SIGTERM ends the server that was started for this.
+    with ended_by_errors("interrupted."), Interrupt().caught():
         if url is not None:
             report = measured(_address(url))
         else:

@@ -252,6 +252,7 @@ def test_counters_with_labels_are_summed():
 def test_the_command_says_what_it_needs():
     few = CliRunner().invoke(main, ["bench", "load", "--clients", "3"])
     assert few.exit_code == 2
+    assert "16 clients" in few.stderr
     nobody = CliRunner().invoke(main, ["bench", "load", "--engine", "http://127.0.0.1:9"])
     assert nobody.exit_code == 4
     assert "does not answer" in nobody.stderr
