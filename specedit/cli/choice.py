@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from specedit.config import PLACES, Settings
+from specedit.config import PLACES, Settings, server_url
 from specedit.engine.api import Engine, FimMarkers, GenerateRequest, TextChunk
 from specedit.errors import ConfigError, UsageError
 
@@ -88,7 +89,8 @@ def choose(
 def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> RemoteEngine | None:
     """The server whose address the settings give, or a `specedit serve` of this user that runs; not asked yet.
 
-    None where the settings name another place, or nothing runs.
+    None where the settings name another place, or nothing runs. Without a key, a server of this user at the address is
+    given its own token.
 
     Args:
         settings: what the user wants.
@@ -104,6 +106,11 @@ def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> R
 
         if server := find_server(settings.model):
             url, model, key = server.url, server.model, server.token
+    elif url is not None and key is None:
+        from specedit.engine.discovery import token_of
+
+        with suppress(ConfigError):
+            key = token_of(server_url(url))
     if url is None:
         return None
     # Imported late, as a model in this process needs no HTTP.

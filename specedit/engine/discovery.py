@@ -207,6 +207,15 @@ def find_server(model: str | None) -> Server | None:
     return None
 
 
+def token_of(url: str) -> str | None:
+    """The token of this user's server at an address; None where no living record has that address.
+
+    Raises:
+        ConfigError: the runtime directory or the token's file is not private.
+    """
+    return next((read_token(Path(record.token_file)) for record in servers() if record.url == url), None)
+
+
 def _fits(record: ServerRecord, model: str | None) -> bool:
     # Servers and clients of different versions may not understand each other's extensions.
     if record.version != __version__ or not _is_local(record.url):

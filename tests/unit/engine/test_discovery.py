@@ -76,6 +76,14 @@ def test_a_model_given_as_a_path_is_found_from_elsewhere(tmp_path: Path, monkeyp
         assert find_server("./mine") == find_server("mine") == find_server(None) is not None
 
 
+def test_the_token_of_a_server_at_an_address_is_known_while_it_lives() -> None:
+    with serving("tiny") as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        assert discovery.token_of(url) == server.token
+        assert discovery.token_of("http://127.0.0.1:1") is None
+    assert discovery.token_of(url) is None
+
+
 def test_the_last_started_comes_first() -> None:
     with serving("old", told={"started": 1.0}), serving("new", told={"started": 2.0}):
         assert [found.model for found in servers()] == ["new", "old"]
