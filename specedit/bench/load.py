@@ -386,7 +386,9 @@ def flat(samples: Sequence[Sample], seconds: float) -> Check:
     quarter = len(rss) // 4
     second, last = statistics.median(rss[quarter : 2 * quarter]), statistics.median(rss[-quarter:])
     told = f"{second / 2**20:.0f} MiB in the second quarter, {last / 2**20:.0f} MiB in the last"
-    return Check("memory is flat", last - second <= max(_GROWTH_BYTES, _GROWTH * second), told)
+    held = last - second <= max(_GROWTH_BYTES, _GROWTH * second)
+    advice = "a slow machine may still be warming up: see whether a longer load says the same"
+    return Check("memory is flat", held, told if held else _with(told, [advice]))
 
 
 def closed(samples: Sequence[Sample]) -> Check:
