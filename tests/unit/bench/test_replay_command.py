@@ -52,9 +52,10 @@ def test_budget_limit_and_drafters_choose(tiny, edits):
     assert entries[0]["by_size"]["short"]["edits"] == 2
 
 
-def test_the_table_stands_under_its_command(tiny, edits):
+def test_the_table_stands_under_its_command(tiny, edits, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["specedit", "bench", "replay", "my edits.jsonl"])
     table = replay(edits, "--model", tiny, "--drafters", "lookup").stdout
-    assert table.startswith("`specedit ")
+    assert table.startswith("`specedit bench replay 'my edits.jsonl'`")
     assert "3 edits, " in table
     assert "\n| lookup | " in table
 
