@@ -16,10 +16,11 @@ from specedit.engine.budget import Budget
 from specedit.engine.cache_pool import CachePool, Lease
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.logprobs import token_logprobs
+from specedit.engine.memory import is_out_of_memory, release_memory, trim_heap
 from specedit.engine.sampling import Sampler, check_sampling
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
-from specedit.engine.target import Target, release_memory
+from specedit.engine.target import Target
 from specedit.engine.token_cache import TokenIds
 from specedit.engine.tokens import Tokenizer
 from specedit.engine.trace import Tracer
@@ -95,7 +96,7 @@ class Job:
         except torch.OutOfMemoryError as error:
             raise _out_of_memory(error) from error
         except RuntimeError as error:
-            if _is_out_of_memory(error):
+            if is_out_of_memory(error):
                 raise _out_of_memory(error) from error
             raise EngineError(f"the model failed ({error}): try again, or set SPECEDIT_DEVICE=cpu") from error
 
@@ -123,6 +124,7 @@ class Job:
                 yield emission
         finally:
             pool.end(lease, np.append(self.prompt_ids, np.array(written, dtype=np.int32)))
+            trim_heap()
 
     def _plain(self) -> Iterator[Emission]:
         return reference.decode(
@@ -174,7 +176,7 @@ class _Frugal:
         try:
             return self._target.forward(cache, token_ids, positions, mask, last_row_only=last_row_only)
         except RuntimeError as error:
-            if not _is_out_of_memory(error) or not self._pool.evict_all_but(self._lease):
+            if not is_out_of_memory(error) or not self._pool.evict_all_but(self._lease):
                 raise
         # Not within the handler, whose traceback keeps the failed forward's tensors.
         release_memory()
@@ -197,11 +199,6 @@ def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> 
             f"the prompt has {prompt_tokens} tokens and the answer may take {answer_tokens}, together more than the "
             f"model's context of {context_tokens}: edit a smaller range, or lower --max-new-tokens"
         )
-
-
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    # On the CPU torch knows no error of its own for it.
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _out_of_memory(error: RuntimeError) -> OutOfMemoryError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-_FIRST_CAPACITY_ROWS = 512
+_FIRST_CAPACITY_ROWS = 64
 
 
 @dataclass(slots=True)

@@ -18,7 +18,8 @@ from specedit.engine.budget import Budget, DraftBudget, FixedBudget
 from specedit.engine.cache_pool import CachePool
 from specedit.engine.costs import CostTable, ForwardCosts, measured_once
 from specedit.engine.job import Drafting, Job
-from specedit.engine.target import DtypeName, Target, free_memory_bytes
+from specedit.engine.memory import free_memory_bytes
+from specedit.engine.target import DtypeName, Target
 from specedit.engine.tokens import Tokenizer
 from specedit.errors import EngineError
 

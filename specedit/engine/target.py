@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -276,18 +275,6 @@ def _layer_types(config: Any) -> set[str]:
 def cuda_memory_bytes() -> int | None:
     """Memory of the first CUDA device, or None where there is none."""
     return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
-
-
-def free_memory_bytes(device: torch.device) -> int | None:
-    """Memory that is free on a device of its own, or None where it is the machine's."""
-    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else None
-
-
-def release_memory() -> None:
-    """Give memory that torch keeps for itself back to the device."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def _choose_device(name: str) -> torch.device:

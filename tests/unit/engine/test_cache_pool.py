@@ -11,7 +11,7 @@ from specedit.engine.kv_cache import KVCache
 
 ROW_BYTES = 2 * 4 * torch.float32.itemsize
 #: What a small cache takes: slabs begin with room for so many rows.
-CACHE_BYTES = 512 * ROW_BYTES
+CACHE_BYTES = 64 * ROW_BYTES
 ROOMY = 1 << 30
 
 

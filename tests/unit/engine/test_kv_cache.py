@@ -67,12 +67,12 @@ def test_growing_keeps_what_stands_and_rarely_copies():
         copies += keys.data_ptr() != last
         last = keys.data_ptr()
     assert keys[0, 0, :, 0].tolist() == list(range(3000))
-    assert copies <= 4
+    assert copies <= 7, "each doubling, and no more"
 
 
 def test_memory_is_reported():
     cache = filled(1, 2, layers=2)
-    assert cache.num_bytes == 2 * 2 * 512 * 8
+    assert cache.num_bytes == 2 * 2 * 64 * 8
 
 
 def test_a_fork_has_the_first_rows_and_a_life_of_its_own():
