@@ -36,6 +36,9 @@ class Metrics:
         )
         self._prompt = Counter("specedit_prompt_tokens", "Tokens of prompts.", registry=registry)
         self._cached = Counter("specedit_cached_tokens", "Tokens of prompts that were not computed.", registry=registry)
+        self._hits = Counter(
+            "specedit_prefix_hits", "Answers that found the start of their prompt computed.", registry=registry
+        )
         self._output = Counter("specedit_output_tokens", "Tokens generated.", registry=registry)
         self._forwards = Counter("specedit_forwards", "Target forwards of decode steps.", registry=registry)
         self._prefills = Counter("specedit_prefill_forwards", "Target forwards that read prompts.", registry=registry)
@@ -52,7 +55,7 @@ class Metrics:
         )
         self._lower_steps = Histogram(
             "specedit_lower_steps",
-            "Steps of lower priorities between a request's arrival and its first step.",
+            "Steps of lower priorities just before a request's first step, while it waited.",
             ("priority",),
             buckets=_STEPS,
             registry=registry,
@@ -78,6 +81,7 @@ class Metrics:
         self._seconds.labels(priority, outcome).observe(seconds)
         self._prompt.inc(usage.prompt_tokens)
         self._cached.inc(usage.cached_tokens)
+        self._hits.inc(usage.cached_tokens > 0)
         self._output.inc(usage.output_tokens)
         self._forwards.inc(usage.forwards)
         self._prefills.inc(usage.prefill_forwards)

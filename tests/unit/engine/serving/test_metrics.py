@@ -27,6 +27,7 @@ def test_what_an_answer_cost():
     told = samples(metrics)
     assert told["specedit_prompt_tokens_total",] == 100
     assert told["specedit_cached_tokens_total",] == 60
+    assert told["specedit_prefix_hits_total",] == 1
     assert told["specedit_output_tokens_total",] == 25
     assert told["specedit_forwards_total",] == 4
     assert told["specedit_prefill_forwards_total",] == 2
