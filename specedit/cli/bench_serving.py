@@ -8,6 +8,7 @@ import click
 
 from specedit.cli.exits import ended_by_errors
 from specedit.cli.figures import as_json, this_command
+from specedit.cli.interrupt import Interrupt
 
 
 @click.command()
@@ -49,7 +50,8 @@ def serving(
     ways = bench.ways(draft_tokens)
     if unknown := set(chosen) - set(ways):
         raise click.UsageError(f"No way {sorted(unknown)[0]}. There are: {', '.join(ways)}.")
-    with ended_by_errors("interrupted."):
+    # Also a SIGTERM ends the server that is running.
+    with ended_by_errors("interrupted."), Interrupt().caught():
         path = find_model(model, settings=load_settings(Path.cwd())).path
         served = list(
             bench.measure(
