@@ -347,7 +347,7 @@ def ended(visits: Sequence[Visit], silent: str) -> Check:
     """Every request ended, and as was to be expected."""
     wrong = [visit.wrong for visit in visits if visit.wrong and visit.outcome != "different"]
     stuck = sum(visit.outcome in ("stuck", "still open") for visit in visits)
-    wrong += [silent] if silent else []
+    wrong = [silent, *wrong] if silent else wrong
     told = f"{len(visits)} visits, {len(wrong)} ended otherwise than asked for, {stuck} of them stuck"
     return Check("everything ended as it should", not wrong, _with(told, wrong))
 

@@ -469,12 +469,13 @@ def check_memory(target: Target, setting: Setting) -> Section:
     prompt = [token % target.vocab_size for token in range(setting.cached_tokens)]
     for start in range(0, len(prompt), 512):
         append(target, cache, prompt[start : start + 512])
+    draft = [token % target.vocab_size for token in range(max(ROWS))]
     held: list[int] = []
     for _ in range(4):
-        append(target, cache, prompt[: max(ROWS)])
+        append(target, cache, draft)
         cache.truncate(len(prompt))
         held.append(_allocated_bytes(target.device) or cache.num_bytes)
-    rows = len(prompt) + max(ROWS)
+    rows = len(prompt) + len(draft)
     peak = torch.cuda.max_memory_allocated(target.device) if target.device.type == "cuda" else None
     weights = sum(parameter.numel() * parameter.element_size() for parameter in target.model.parameters())
     section.figures = {
