@@ -17,7 +17,7 @@ class Lease:
 
     Attributes:
         cache: its rows begin `token_ids`; between two steps the pool may empty it.
-        token_ids: those of the prompt; when the lease has ended, what the rows stand for.
+        token_ids: those of the prompt; when the lease has ended, of prompt and answer.
         reused: rows that stood at the start.
     """
 
@@ -95,7 +95,7 @@ class CachePool:
 
     def end(self, lease: Lease, token_ids: TokenIds) -> None:
         """The answer is over; its rows stand for the first of `token_ids` and are kept for the next request."""
-        lease.token_ids = token_ids[: lease.cache.length]
+        lease.token_ids = token_ids
         lease.is_idle = True
         for other in [other for other in self._leases if other.is_idle and other is not lease]:
             if len(other.known_ids) == common_prefix(other.known_ids, lease.token_ids):

@@ -194,12 +194,16 @@ class Scheduler:
     # --- the scheduler's thread
 
     def _work(self) -> None:
-        while (task := self._next()) is not None:
-            self._step(task)
-            with self._changed:
-                self._running = None
-        for task in list(self._tasks):
-            self._end(task, "error", ShuttingDownError("the server was shut down before the answer was complete"))
+        try:
+            while (task := self._next()) is not None:
+                self._step(task)
+                with self._changed:
+                    self._running = None
+        finally:
+            # Also where an observer's fault ends the thread: nobody shall wait for it.
+            self.is_open = False
+            for task in list(self._tasks):
+                self._end(task, "error", ShuttingDownError("the server was shut down before the answer was complete"))
 
     def _next(self) -> _Task | None:
         """Wait for work and choose; None when there shall be no more."""

@@ -195,23 +195,30 @@ def test_an_inline_request_starts_within_two_steps_of_lower_work_whatever_else_t
     assert max(observer.lower_steps["rewrite"]) > 0, "or this test shows little"
 
 
-@pytest.mark.parametrize("begun", [True, False])
-def test_a_cancelled_request_is_out_within_a_step(engine, scheduler, observer, begun):
+def test_a_cancelled_answer_is_out_within_a_step(engine, scheduler, observer):
     cancel = CancelToken()
-    first = put(scheduler, "first", 100, cancel=cancel if begun else None)
+    first = put(scheduler, "first", 100, cancel=cancel)
     engine.at_gate.wait(WAIT_SECONDS)
-    second = put(scheduler, "second", 2, cancel=None if begun else cancel)
+    second = put(scheduler, "second", 2)
     cancel.cancel()
-    if begun:
-        run(engine, first, second)
-        assert engine.log == ["first", "second", "second"]
-        assert first.finish_reason == "cancelled"
-    else:
-        run(engine, second)
-        assert second.finish_reason == "cancelled"
-        assert "second" not in engine.log
+    run(engine, first, second)
+    assert engine.log == ["first", "second", "second"]
+    assert first.finish_reason == "cancelled"
     scheduler.close()
-    assert observer.outcomes.count("cancelled") == 1
+    assert sorted(observer.outcomes) == ["cancelled", "stop"]
+
+
+def test_a_request_that_is_cancelled_before_its_turn_does_not_wait_for_it(engine, scheduler):
+    busy, cancel = CancelToken(), CancelToken()
+    first = put(scheduler, "first", 10**9, cancel=busy)
+    second = put(scheduler, "second", 2, "batch", cancel)
+    cancel.cancel()
+    run(engine, second)
+    assert not first.is_over.is_set()
+    assert second.finish_reason == "cancelled"
+    busy.cancel()
+    run(engine, first)
+    assert "second" not in engine.log
 
 
 def test_a_failing_request_fails_alone_and_its_code_is_in_no_message_and_no_log(engine, scheduler, observer, caplog):
