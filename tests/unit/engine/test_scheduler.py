@@ -27,7 +27,7 @@ from specedit.errors import (
 )
 from tests.tiny_model import EOS_ID, save_tiny_model
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 30
 
 
 class SteppedFake:
@@ -211,7 +211,7 @@ def test_a_cancelled_answer_is_out_within_a_step(engine, scheduler, observer):
 def test_a_request_that_is_cancelled_before_its_turn_does_not_wait_for_it(engine, scheduler):
     busy, cancel = CancelToken(), CancelToken()
     first = put(scheduler, "first", 10**9, cancel=busy)
-    second = put(scheduler, "second", 2, "batch", cancel)
+    second = put(scheduler, "second", 2, cancel=cancel)
     cancel.cancel()
     run(engine, second)
     assert not first.is_over.is_set()
