@@ -93,8 +93,6 @@ class Job:
         try:
             for emission in self._plain() if drafting is None else self._drafted(drafting):
                 yield self._chunk(emission)
-        except torch.OutOfMemoryError as error:
-            raise _out_of_memory(error) from error
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise _out_of_memory(error) from error
@@ -202,4 +200,6 @@ def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> 
 
 
 def _out_of_memory(error: RuntimeError) -> OutOfMemoryError:
-    return OutOfMemoryError(f"the device ran out of memory ({error}): edit a smaller range, or set SPECEDIT_DEVICE=cpu")
+    return OutOfMemoryError(
+        f"the device ran out of memory ({error}): edit a smaller range, or take a smaller model or another device"
+    )
