@@ -161,7 +161,7 @@ def load_settings(
         _from_file(user_file),
         _from_project(project_dir),
         _from_environment(env),
-        {key: _value(key, value, "the flags") for key, value in flags.items() if value is not None},
+        {key: _value(key, value, "the command line") for key, value in flags.items() if value is not None},
     )
     return Settings(**{key: value for source in sources for key, value in source.items()})
 

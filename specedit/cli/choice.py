@@ -86,7 +86,13 @@ def choose(
     return _local(settings, draft=draft, ask=ask, say=say)
 
 
-def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> RemoteEngine | None:
+def server_of(
+    settings: Settings,
+    *,
+    fim_markers: FimMarkers | None = None,
+    wait_seconds: float = 0.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> RemoteEngine | None:
     """The server whose address the settings give, or a `specedit serve` of this user that runs; not asked yet.
 
     None where the settings name another place, or nothing runs. Without a key, a server of this user at the address is
@@ -95,6 +101,8 @@ def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> R
     Args:
         settings: what the user wants.
         fim_markers: the model's markers for filling in the middle.
+        wait_seconds: how long to wait for a server of this user that is still loading.
+        say: told what is waited for.
 
     Raises:
         ConfigError: the address can't be used, or the runtime directory is not private.
@@ -104,7 +112,7 @@ def server_of(settings: Settings, *, fim_markers: FimMarkers | None = None) -> R
     if settings.engine is None:
         from specedit.engine.discovery import find_server
 
-        if server := find_server(settings.model):
+        if server := find_server(settings.model, wait_seconds=wait_seconds, on_progress=say):
             url, model, key = server.url, server.model, server.token
     elif url is not None and key is None:
         from specedit.engine.discovery import token_of
@@ -141,12 +149,19 @@ def _asked(engine: RemoteEngine) -> Choice:
 
 def _running(settings: Settings, say: Callable[[str], None]) -> Choice | None:
     """A server of this user that has the model, if one runs."""
+    from specedit.engine.discovery import servers
+
     try:
-        engine = server_of(settings)
+        engine = server_of(settings, wait_seconds=settings.engine_timeout_seconds, say=say)
+        models = {record.model for record in servers()}
     except ConfigError as error:
         say(f"running servers were not looked for: {error}")
         return None
-    return None if engine is None else _asked(engine)
+    if engine is None:
+        return None
+    if settings.model is None and len(models) > 1:
+        say(f"several models are served ({', '.join(sorted(models))}): name one with --model")
+    return _asked(engine)
 
 
 def _shared(settings: Settings, say: Callable[[str], None]) -> Choice:

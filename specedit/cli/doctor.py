@@ -102,6 +102,8 @@ def _servers() -> Check:
     except SpecEditError as error:
         return Check("running servers", "note", f"{error} Until then no running server is found.")
     shown = ", ".join(f"{one.model} at {one.url} ({one.state}, process {one.pid})" for one in running)
+    if any(one.url.startswith("https:") for one in running):
+        return Check("running servers", "note", f"{shown}. One with a certificate is used only if --engine names it.")
     return Check("running servers", "ok", shown or "none")
 
 

@@ -106,9 +106,17 @@ class _Options:
     help="Ask for the token in this file, not for the one made at the first start.",
 )
 @click.option(
-    "--ssl-certfile", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Serve HTTPS (PEM)."
+    "--ssl-certfile",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Serve HTTPS (PEM).",
 )
-@click.option("--ssl-keyfile", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Its key (PEM).")
+@click.option(
+    "--ssl-keyfile",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Its key (PEM).",
+)
 @click.option(
     "--max-body-mb",
     type=click.FloatRange(min=0, min_open=True),
@@ -160,6 +168,9 @@ def command(**given: Any) -> None:
 def _check_usage(options: _Options) -> None:
     if (options.ssl_certfile is None) != (options.ssl_keyfile is None):
         raise click.UsageError("--ssl-certfile and --ssl-keyfile go together.")
+    for file in (options.ssl_certfile, options.ssl_keyfile):
+        if file is not None and not file.is_file():
+            raise click.UsageError(f"There is no file {file}.")
     elsewhere = (options.host, options.port, options.token_file, options.ssl_certfile)
     if options.ensure and (options.allowed_hosts or any(given is not None for given in elsewhere)):
         raise click.UsageError("--ensure starts a server for this machine: it takes no address, token or certificate.")
@@ -249,12 +260,15 @@ class _Serving:
             return
         try:
             _say(
-                f"listening at {registration.record.url} (process {os.getpid()}), loading {model}; "
+                f"listening at {registration.record.url}{self._also()} (process {os.getpid()}), loading {model}; "
                 f"the token lies in {token_file}"
             )
             if not options.is_local and options.ssl_certfile is None:
                 _say("everybody on the way can read the token and the code: give --ssl-certfile, or use an SSH tunnel")
             is_ended = self._serve(sockets[0], registration, lambda: self._loaded(found, model, token), token)
+        except KeyboardInterrupt:
+            # A signal in the moment before the service takes them over.
+            is_ended = False
         finally:
             registration.remove()
         if not is_ended:
@@ -313,6 +327,11 @@ class _Serving:
             host = "::1" if ":" in host else _HOST
         scheme = "http" if self.options.ssl_certfile is None else "https"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    def _also(self) -> str:
+        """From where else it can be reached."""
+        names = " or ".join(self.options.allowed_hosts)
+        return f", and for other machines as {names}" if not self.options.is_local and names else ""
 
     def _tls(self) -> Tls | None:
         from specedit.engine.service import Tls

@@ -192,19 +192,33 @@ def _slug(model: str) -> str:
 # --- finding
 
 
-def find_server(model: str | None) -> Server | None:
+def find_server(
+    model: str | None, *, wait_seconds: float = 0.0, on_progress: Callable[[str], None] = lambda _: None
+) -> Server | None:
     """A server of this user on this machine that answers, has the model loaded, and is of this version.
 
     Args:
         model: the model as the user names it; None takes whatever was started last.
+        wait_seconds: how long to wait for one that is still loading, where none is ready.
+        on_progress: told what is waited for, once a step.
 
     Raises:
         ConfigError: the runtime directory is not private.
     """
-    for record in servers():
-        if _fits(record, model) and record.state == "ready" and (server := _answering(record)):
-            return server
-    return None
+    deadline = time.monotonic() + wait_seconds
+    said = ""
+    while True:
+        fitting = [record for record in servers() if _fits(record, model)]
+        for record in fitting:
+            if record.state == "ready" and (server := _answering(record)):
+                return server
+        loading = next((record for record in fitting if record.state == "loading"), None)
+        if loading is None or time.monotonic() >= deadline:
+            return None
+        if loading.step != said:
+            said = loading.step
+            on_progress(f"waiting for the server at {loading.url}: {said}")
+        time.sleep(_POLL_SECONDS)
 
 
 def token_of(url: str) -> str | None:

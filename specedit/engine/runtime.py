@@ -93,7 +93,7 @@ def read_token(file: Path) -> str:
     except OSError as error:
         raise ConfigError(
             f"the token file {file} can't be read: {error.strerror}. "
-            "Give a regular file of yours, or remove it to have a new token made."
+            "Give a regular file of yours, such as one made with: (umask 077; openssl rand -hex 32 > FILE)"
         ) from error
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(stream.fileno())

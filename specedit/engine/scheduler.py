@@ -131,7 +131,7 @@ class Scheduler:
         Args:
             engine: used by nobody else from now on.
             observer: told when requests start and end.
-            max_waiting: the most requests in the queue; more are refused.
+            max_waiting: the most requests that may wait for their first step; more are refused.
         """
         self._engine = engine
         self._observer = observer
@@ -188,8 +188,8 @@ class Scheduler:
     def _check_open(self) -> None:
         if not self.is_open:
             raise ShuttingDownError("the server is shutting down: try again when it is back")
-        if len(self._tasks) >= self._max_waiting:
-            raise OverloadedError(f"{len(self._tasks)} requests wait already: try again later")
+        if sum(not task.is_begun for task in self._tasks) >= self._max_waiting:
+            raise OverloadedError(f"as many requests wait as may ({self._max_waiting}): try again later")
 
     # --- the scheduler's thread
 
@@ -279,9 +279,11 @@ class Scheduler:
         """Take a task out of the queue and tell whoever has to know."""
         if error is not None:
             self._deliver(task, error)
-        close = getattr(task.chunks, "close", None)
-        if close is not None:
-            close()
+        try:
+            if close := getattr(task.chunks, "close", None):
+                close()
+        except Exception as failure:  # noqa: BLE001
+            _log.error("an answer can't be closed: %s", _described(failure))
         with self._changed:
             self._tasks.remove(task)
             self._kv_bytes = self._engine.pool.num_bytes

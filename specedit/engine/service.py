@@ -231,6 +231,7 @@ class Service:
     def _on_signal(self, number: int) -> None:
         if self._stop.is_set():
             self._on_stop()
+            _log.warning("ended at once: answers under way are lost")
             os._exit(128 + number)
         _log.info("shutting down: a second signal ends at once")
         self._stop.set()

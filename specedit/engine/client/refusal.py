@@ -66,7 +66,8 @@ def explained(refused: RefusedError, asked: Asked, path: str) -> SpecEditError:
                 "address if it is the right one"
             )
         case 401 | 403:
-            return EngineError(f"{url} {_wants_key(asked)}{_quoted(said)}")
+            told = f". The server says: {said}" if said else ""
+            return EngineError(f"{url} {_wants_key(asked)}{told}")
         case 404 if asked.model is not None and "model" in said.lower():
             return EngineError(f"{url} has no model {asked.model!r}{_quoted(said)}. {listed(asked.models)}")
         case 404 | 405:

@@ -303,7 +303,7 @@ class Transport:
                 problem, fix = f"the answer of {self.url} broke off", "see whether the server still runs, and ask again"
             case httpx2.NetworkError() | httpx2.RemoteProtocolError() if "illegal" not in str(error):
                 problem = f"{self.url} closed the connection before it answered{through}"
-                fix = "see whether the server still runs, and ask again"
+                fix = "see whether the server still runs, or wants https://, and ask again"
             case _:
                 problem = f"{self.url} does not answer as a web server does ({error}){through}"
                 fix = "check the address and its port, and whether it is http:// or https://"

@@ -84,6 +84,35 @@ def test_the_token_of_a_server_at_an_address_is_known_while_it_lives() -> None:
     assert discovery.token_of(url) is None
 
 
+def test_a_server_that_loads_is_waited_for_where_that_is_wanted() -> None:
+    said: list[str] = []
+    with answering("tiny") as server:
+        told = {"state": "loading", "step": "loading tiny"}
+        registration = register(lambda: record(server, "tiny", **told), model="tiny")
+        assert isinstance(registration, Registration)
+        try:
+            assert find_server("tiny") is None
+
+            def ready(step: str) -> None:
+                said.append(step)
+                registration.update(state="ready")
+
+            found = find_server("tiny", wait_seconds=30, on_progress=ready)
+        finally:
+            registration.remove()
+    assert found is not None
+    assert found.model == "tiny"
+    assert len(said) == 1
+    assert "loading tiny" in said[0]
+
+
+def test_a_server_that_ends_while_it_loads_is_not_waited_for() -> None:
+    with answering("tiny") as server:
+        registration = register(lambda: record(server, "tiny", state="loading", step="x"), model="tiny")
+        assert isinstance(registration, Registration)
+        assert find_server("tiny", wait_seconds=30, on_progress=lambda _: registration.remove()) is None
+
+
 def test_the_last_started_comes_first() -> None:
     with serving("old", told={"started": 1.0}), serving("new", told={"started": 2.0}):
         assert [found.model for found in servers()] == ["new", "old"]

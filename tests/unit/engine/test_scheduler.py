@@ -250,13 +250,32 @@ def test_a_reader_that_fails_loses_its_answer_and_nobody_elses(engine, scheduler
 
 
 def test_a_full_queue_refuses(engine):
-    scheduler = Scheduler(engine, max_waiting=3)
-    answers = [put(scheduler, str(number), 1) for number in range(3)]
+    scheduler = Scheduler(engine, max_waiting=2)
+    answers = [put(scheduler, "running", 1)]
+    engine.at_gate.wait(WAIT_SECONDS)
+    answers += [put(scheduler, str(number), 1) for number in range(2)]
     with pytest.raises(OverloadedError, match="try again later"):
         put(scheduler, "one more", 1)
     run(engine, *answers)
     run(engine, put(scheduler, "now", 1))
     scheduler.close()
+
+
+def test_an_answer_that_fails_after_its_end_stops_nobody_elses(engine, scheduler, caplog):
+    def failing_at_last(request):
+        try:
+            yield TextChunk("x", Usage(), "stop")
+        finally:
+            raise RuntimeError("my secret code")
+
+    engine.gate.set()
+    whole = engine.prepare
+    engine.prepare = lambda request, plain=False: failing_at_last(request)
+    broken = put(scheduler, "broken", 1)
+    engine.prepare = whole
+    assert broken.text == "x"
+    assert put(scheduler, "next", 2).text == "xx"
+    assert "secret" not in caplog.text.replace('raise RuntimeError("my secret code")', "")
 
 
 def test_the_state_tells_who_waits_and_who_is_paused(engine, scheduler):
