@@ -19,6 +19,8 @@ class Lease:
         cache: its rows begin `token_ids`; between two steps the pool may empty it.
         token_ids: those of the prompt; when the lease has ended, of prompt and answer.
         reused: rows that stood at the start.
+        is_idle: no answer works with it any more.
+        used: when it was used last, by the pool's clock.
     """
 
     cache: KVCache
@@ -98,7 +100,7 @@ class CachePool:
         lease.token_ids = token_ids
         lease.is_idle = True
         for other in [other for other in self._leases if other.is_idle and other is not lease]:
-            if len(other.known_ids) == common_prefix(other.known_ids, lease.token_ids):
+            if len(other.known_ids) == common_prefix(other.known_ids, lease.known_ids):
                 self._leases.remove(other)
         self.touch(lease)
 

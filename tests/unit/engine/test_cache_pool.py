@@ -90,6 +90,18 @@ def test_what_a_longer_cache_holds_too_is_not_kept_twice():
     assert answered(pool, [*[1] * 8, *[3] * 92]) == 99
 
 
+def test_a_request_that_ended_early_costs_nobody_a_longer_cache():
+    pool = pool_of()
+    prompt = np.array(FILE, dtype=np.int32)
+    first = pool.lend(prompt)
+    read(first, FILE[:10])
+    second = pool.lend(prompt)
+    read(first, FILE[:99])
+    pool.end(first, prompt)
+    pool.end(second, prompt)
+    assert pool.lend(prompt).reused == 99
+
+
 def test_too_many_bytes_cost_the_cache_that_was_not_used_for_the_longest_time():
     pool = pool_of(3 * CACHE_BYTES)
     texts = [[number] * 50 for number in range(4)]
