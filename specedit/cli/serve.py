@@ -106,17 +106,9 @@ class _Options:
     help="Ask for the token in this file, not for the one made at the first start.",
 )
 @click.option(
-    "--ssl-certfile",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Serve HTTPS (PEM).",
+    "--ssl-certfile", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Serve HTTPS (PEM)."
 )
-@click.option(
-    "--ssl-keyfile",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Its key (PEM).",
-)
+@click.option("--ssl-keyfile", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Its key (PEM).")
 @click.option(
     "--max-body-mb",
     type=click.FloatRange(min=0, min_open=True),

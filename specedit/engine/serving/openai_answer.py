@@ -6,7 +6,7 @@ import codecs
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -93,14 +93,19 @@ class ChatChoice(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: _Finish
 
 
-class ChatCompletion(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer of a chat."""
+class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What whole answers and events have in common; the same for all events of an answer."""
 
     id: str
-    object: Literal["chat.completion"] = "chat.completion"
     created: int
     model: str
-    system_fingerprint: str
+    system_fingerprint: str = _FINGERPRINT
+
+
+class ChatCompletion(_Envelope, frozen=True, kw_only=True):
+    """The whole answer of a chat."""
+
+    object: Literal["chat.completion"] = "chat.completion"
     choices: list[ChatChoice]
     usage: UsageBody
 
@@ -121,14 +126,10 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: _Finish | None
 
 
-class ChatCompletionChunk(msgspec.Struct, frozen=True, kw_only=True):
+class ChatCompletionChunk(_Envelope, frozen=True, kw_only=True):
     """An event of a streamed chat. `usage` is there where it was asked for: null, and in the last chunk what it was."""
 
-    id: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
-    created: int
-    model: str
-    system_fingerprint: str
     choices: list[ChunkChoice]
     usage: UsageBody | UnsetType | None = UNSET
     specedit: ChunkExtension | UnsetType = UNSET
@@ -159,14 +160,10 @@ class CompletionChoice(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: _Finish | None
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
+class Completion(_Envelope, frozen=True, kw_only=True):
     """A whole completion, or an event of a streamed one."""
 
-    id: str
     object: Literal["text_completion"] = "text_completion"
-    created: int
-    model: str
-    system_fingerprint: str
     choices: list[CompletionChoice]
     usage: UsageBody | UnsetType | None = UNSET
     specedit: ChunkExtension | UnsetType = UNSET
@@ -221,9 +218,11 @@ class _Answer(Generic[RequestT]):
 
     def __init__(self, request: RequestT, model: str) -> None:
         self._request: RequestT = request
-        self._id = f"{self._prefix}-{uuid.uuid4().hex}"
-        self._model = model
-        self._created = int(time.time())
+        self._envelope: dict[str, Any] = {
+            "id": f"{self._prefix}-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": model,
+        }
         self._begun = False
 
     def _usage(self, usage: Usage) -> UsageBody:
@@ -268,16 +267,7 @@ class ChatAnswer(_Answer[ChatRequest]):
             logprobs=self._logprobs([token for chunk in chunks for token in chunk.tokens]),
             finish_reason=_finish(chunks[-1].finish_reason),
         )
-        return _json(
-            ChatCompletion(
-                id=self._id,
-                created=self._created,
-                model=self._model,
-                system_fingerprint=_FINGERPRINT,
-                choices=[choice],
-                usage=self._usage(chunks[-1].usage),
-            )
-        )
+        return _json(ChatCompletion(**self._envelope, choices=[choice], usage=self._usage(chunks[-1].usage)))
 
     def _event(
         self,
@@ -285,15 +275,7 @@ class ChatAnswer(_Answer[ChatRequest]):
         usage: UsageBody | UnsetType | None,
         extension: ChunkExtension | UnsetType = UNSET,
     ) -> ChatCompletionChunk:
-        return ChatCompletionChunk(
-            id=self._id,
-            created=self._created,
-            model=self._model,
-            system_fingerprint=_FINGERPRINT,
-            choices=choices,
-            usage=usage,
-            specedit=extension,
-        )
+        return ChatCompletionChunk(**self._envelope, choices=choices, usage=usage, specedit=extension)
 
     def _logprobs(self, tokens: Sequence[TokenLogprob]) -> ChatLogprobs | None:
         return ChatLogprobs([_content_logprob(token) for token in tokens]) if self._request.logprobs else None
@@ -334,15 +316,7 @@ class CompletionAnswer(_Answer[CompletionRequest]):
         usage: UsageBody | UnsetType | None,
         extension: ChunkExtension | UnsetType = UNSET,
     ) -> Completion:
-        return Completion(
-            id=self._id,
-            created=self._created,
-            model=self._model,
-            system_fingerprint=_FINGERPRINT,
-            choices=choices,
-            usage=usage,
-            specedit=extension,
-        )
+        return Completion(**self._envelope, choices=choices, usage=usage, specedit=extension)
 
     def _choice(self, text: str, tokens: Sequence[TokenLogprob], finish: _Finish | None) -> CompletionChoice:
         logprobs = self._logprobs(tokens) if self._request.logprobs is not None else None
