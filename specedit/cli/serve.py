@@ -150,11 +150,12 @@ def command(**given: Any) -> None:
     """
     options = _Options(**given)
     _check_usage(options)
-    with ended_by_errors("interrupted"), Interrupt().caught():
+    interrupt = Interrupt()
+    with ended_by_errors("interrupted"), interrupt.caught():
         if options.ensure:
             _ensure(options)
         else:
-            _Serving(options).run()
+            _Serving(options, interrupt).run()
 
 
 def _check_usage(options: _Options) -> None:
@@ -212,6 +213,7 @@ class _Serving:
     """A server from its command line to its end."""
 
     options: _Options
+    interrupt: Interrupt
     settings: Settings = field(init=False)
 
     def run(self) -> None:
@@ -241,28 +243,27 @@ class _Serving:
                 step=f"loading {model}",
             )
 
-        registration = discovery.register(listening, model=model, beside=options.is_placed)
-        if isinstance(registration, discovery.ServerRecord):
-            if registration.version != __version__:
-                raise UsageError(
-                    f"{model} is served at {registration.url} by specedit {registration.version}, which this version "
-                    f"({__version__}) doesn't talk to. End it with: kill {registration.pid}"
+        # From here on a signal ends the service, which takes them over: it breaks off nothing half-made.
+        with self.interrupt.cancelling():
+            registration = discovery.register(listening, model=model, beside=options.is_placed)
+            if isinstance(registration, discovery.ServerRecord):
+                if registration.version != __version__:
+                    raise UsageError(
+                        f"{model} is served at {registration.url} by specedit {registration.version}, which this "
+                        f"version ({__version__}) doesn't talk to. End it with: kill {registration.pid}"
+                    )
+                _say(f"{model} is served already at {registration.url} (process {registration.pid})")
+                return
+            try:
+                _say(
+                    f"listening at {registration.record.url}{self._also()} (process {os.getpid()}), loading {model}; "
+                    f"the token lies in {token_file}"
                 )
-            _say(f"{model} is served already at {registration.url} (process {registration.pid})")
-            return
-        try:
-            _say(
-                f"listening at {registration.record.url}{self._also()} (process {os.getpid()}), loading {model}; "
-                f"the token lies in {token_file}"
-            )
-            if not options.is_local and options.ssl_certfile is None:
-                _say("everybody on the way can read the token and the code: give --ssl-certfile, or use an SSH tunnel")
-            is_ended = self._serve(sockets[0], registration, lambda: self._loaded(found, model, token), token)
-        except KeyboardInterrupt:
-            # A signal in the moment before the service takes them over.
-            is_ended = False
-        finally:
-            registration.remove()
+                if not options.is_local and options.ssl_certfile is None:
+                    _say("all on the way can read the token and the code: give --ssl-certfile, or use an SSH tunnel")
+                is_ended = self._serve(sockets[0], registration, lambda: self._loaded(found, model, token), token)
+            finally:
+                registration.remove()
         if not is_ended:
             # Python would wait for the loading to let go, or break off in the midst of it.
             sys.stderr.flush()
@@ -297,6 +298,7 @@ class _Serving:
             tls=self._tls(),
             drain_seconds=options.drain_seconds,
             idle_exit_seconds=None if options.idle_exit is None else options.idle_exit * 60,
+            cancel=self.interrupt.cancel,
         )
         service.run()
         return not service.is_loading

@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from specedit.engine.api import CancelToken
 from specedit.engine.scheduler import QueueState
 from specedit.engine.server import shut_down
 from specedit.errors import ConfigError, UsageError
@@ -116,6 +117,7 @@ class Service:
         tls: Tls | None = None,
         drain_seconds: float = 30.0,
         idle_exit_seconds: float | None = None,
+        cancel: CancelToken | None = None,
     ) -> None:
         """Make a service.
 
@@ -128,6 +130,7 @@ class Service:
             tls: serve HTTPS.
             drain_seconds: answers under way are finished within this time, then cut off with an error.
             idle_exit_seconds: end after so long without work; None never ends.
+            cancel: set where a signal came before `run` took them over: then it ends at once.
 
         Raises:
             ConfigError: the certificate or its key can't be used.
@@ -139,6 +142,7 @@ class Service:
         self._on_stop = on_stop
         self._drain_seconds = drain_seconds
         self._idle_exit_seconds = idle_exit_seconds
+        self._cancel = cancel or CancelToken()
         self._loaded: Loaded | None = None
         self._stop = asyncio.Event()
         config = uvicorn.Config(
@@ -178,6 +182,8 @@ class Service:
 
     async def _run(self) -> None:
         with self._signals():
+            if self._cancel.cancelled:
+                self._stop.set()
             serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
             watching = asyncio.create_task(self._watch())
             stopping = asyncio.create_task(self._stop.wait())

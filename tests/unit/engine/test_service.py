@@ -22,6 +22,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from specedit.engine import service
+from specedit.engine.api import CancelToken
 from specedit.engine.scheduler import QueueState
 from specedit.engine.service import Loaded, Service, Tls, bound, loading
 from specedit.errors import ConfigError, ModelError, UsageError
@@ -113,6 +114,27 @@ def test_a_model_that_can_not_be_loaded_ends_it_with_the_error() -> None:
         running.run()
     assert stopped == [True]
     assert running.is_loading
+
+
+def test_a_signal_that_came_before_it_ran_ends_it_at_once() -> None:
+    cancel = CancelToken()
+    cancel.cancel()
+    stopped: list[bool] = []
+    forever = threading.Event()
+
+    def load() -> Loaded:
+        forever.wait(60)
+        return loaded()
+
+    Service(
+        bound("127.0.0.1", 0),
+        load,
+        before=loading,
+        on_stop=lambda: stopped.append(True),
+        cancel=cancel,
+    ).run()
+    assert stopped == [True]
+    forever.set()
 
 
 def test_it_ends_by_itself_after_the_last_work() -> None:
