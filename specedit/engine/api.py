@@ -25,20 +25,47 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextFile:
+    """Text of another file, or of a part of one, that the model is shown beside a gap to fill.
+
+    `name` is a path relative to the project, with forward slashes.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fim:
-    """Fill in the middle: the text before and after the cursor."""
+    """Fill in the middle: the text before and after the cursor.
+
+    Attributes:
+        prefix: what stands before the gap, up to `typed`.
+        suffix: what stands after it.
+        typed: the beginning of a word at the cursor; the answer begins with it. The model is asked from before it, so
+            that it is not held to how the beginning alone would be tokenized (token healing).
+        files: other text to know, the most stable first; read before the prefix.
+        name: of the file with the gap, as those of `files`.
+    """
 
     prefix: str
     suffix: str
+    typed: str = ""
+    files: tuple[ContextFile, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FimMarkers:
-    """A model's token strings for filling in the middle: prefix, text before, suffix, text after, middle."""
+    """A model's token strings for filling in the middle: prefix, text before, suffix, text after, middle.
+
+    `file` opens another file: its name, a line end, its text. Empty where the model has no such marker.
+    """
 
     prefix: str
     suffix: str
     middle: str
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

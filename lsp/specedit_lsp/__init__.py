@@ -1,0 +1,1 @@
+"""The language server: specedit for editors that speak the Language Server Protocol."""
