@@ -9,7 +9,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from functools import partial
+from typing import TypeVar, cast
 
 from specedit.engine.api import CancelToken
 
@@ -19,19 +20,27 @@ _T = TypeVar("_T")
 async def in_thread(work: Callable[[], _T], cancel: CancelToken) -> _T:
     """The result of `work`, which runs in a thread of its own.
 
-    Where the task that awaits this is cancelled, `cancel` is set, which ends an engine's answer within one step, and the
-    task ends at once. The thread is a daemon: an engine that hangs can't keep the process alive.
+    Where the task that awaits this is cancelled, `cancel` is set, which ends an engine's answer within one step, and
+    the task ends at once. The thread is a daemon: an engine that hangs can't keep the process alive.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_T] = loop.create_future()
+
+    def settle(result: _T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(cast(_T, result))
 
     def run() -> None:
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 (it belongs to whoever awaits)
-            _hand_over(loop, lambda error=error: None if future.done() else future.set_exception(error))
+            _hand_over(loop, partial(settle, None, error))
         else:
-            _hand_over(loop, lambda: None if future.done() else future.set_result(result))
+            _hand_over(loop, partial(settle, result, None))
 
     threading.Thread(target=run, daemon=True, name="specedit-work").start()
     try:
