@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 REQUEST_FAILED = -32803
 
 
-class RequestFailed(JsonRpcException):  # noqa: N818 (LSP's word)
+class RequestFailed(JsonRpcException):
     """A request that failed for a reason that the user can do something about; it is the message."""
 
     CODE = REQUEST_FAILED
@@ -101,7 +101,9 @@ class Protocol(LanguageServerProtocol):
         yield from self._to_handler(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # a generator's work could not be cancelled
+        self, params: types.ExecuteCommandParams
+    ) -> Any:
         """Run a command with its arguments as they are; cancelling the request cancels the command."""
         command: Callable[..., Any] | None = self.fm.commands.get(params.command)
         if command is None:

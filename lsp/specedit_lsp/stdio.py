@@ -1,7 +1,7 @@
 """Messages over stdin and stdout.
 
-pygls reads stdin in the pool of its handler threads, and gives up on a header or a length that it did not expect. Here a
-thread of its own reads, what is no message is skipped, and a connection that ends is simply over.
+pygls reads stdin in the pool of its handler threads, and gives up on a length that it did not expect. Here a thread of
+its own reads, what is no message is skipped, and a connection that ends is simply over.
 """
 
 from __future__ import annotations

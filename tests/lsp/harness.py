@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import queue
@@ -302,7 +303,7 @@ def applied(text: str, edits: Sequence[Mapping[str, Any]]) -> str:
         return at
 
     places = sorted((offset(edit["range"]["start"]), offset(edit["range"]["end"]), edit["newText"]) for edit in edits)
-    assert all(one[1] <= other[0] for one, other in zip(places, places[1:], strict=False)), "edits overlap"
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(places)), "edits overlap"
     for start, end, new_text in reversed(places):
         text = text[:start] + new_text + text[end:]
     return text
