@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from attrs import fields
@@ -24,6 +24,8 @@ from pygls.protocol import (
     LanguageServerProtocol,
     lsp_method,
 )
+
+from specedit.errors import SpecEditError
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,15 @@ class RequestFailed(JsonRpcException):
     def __init__(self, message: str) -> None:
         """Fail with `message`."""
         super().__init__(message, REQUEST_FAILED)
+
+
+def _wrong_arguments(command: Callable[..., Any], params: types.ExecuteCommandParams, error: TypeError) -> Exception:
+    """A refusal where the number of arguments is what is wrong, else the error itself."""
+    try:
+        inspect.signature(command).bind(*(params.arguments or ()))
+    except TypeError:
+        return RequestFailed(f"{params.command} takes other arguments than these. Update the plugin or specedit.")
+    return error
 
 
 def make_converter() -> Converter:
@@ -77,6 +88,10 @@ class Protocol(LanguageServerProtocol):
             return
         self.handle_message(structured)
 
+    def notify_plainly(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification whose parameters are JSON already."""
+        self._send_data(JsonRPCNotification(method=method, jsonrpc=self.VERSION, params=dict(params)))
+
     def _refuse(self, message: dict[str, Any], error: Exception) -> None:
         method, message_id = message.get("method"), message.get("id")
         _log.warning("the editor sent a message that can't be understood: %s", method)
@@ -108,8 +123,13 @@ class Protocol(LanguageServerProtocol):
         command: Callable[..., Any] | None = self.fm.commands.get(params.command)
         if command is None:
             raise RequestFailed(f"there is no command {params.command}. Update the plugin or specedit.")
-        result = command(*(params.arguments or ()))
-        return await result if inspect.isawaitable(result) else result
+        try:
+            result = command(*(params.arguments or ()))
+            return await result if inspect.isawaitable(result) else result
+        except SpecEditError as error:
+            raise RequestFailed(str(error)) from None
+        except TypeError as error:
+            raise _wrong_arguments(command, params, error) from error
 
     def _to_handler(self, method: str, params: Any) -> Generator[Any, Any, None]:
         if (handler := self.fm.features.get(method)) is not None:
