@@ -1,6 +1,6 @@
 """`python -m specedit_lsp` is `specedit lsp`."""
 
-from specedit_lsp.server import main
+from specedit.cli.lsp import command
 
 if __name__ == "__main__":
-    main()
+    command(prog_name="specedit lsp")

@@ -12,6 +12,7 @@ _COMMANDS = {
     "bench": ("specedit.cli.bench", "Measure what drafting gains, and whether edits are made."),
     "doctor": ("specedit.cli.doctor", "Check what an edit needs, and say what is wrong."),
     "edit": ("specedit.cli.edit", "Change files as an instruction says."),
+    "lsp": ("specedit.cli.lsp", "Serve an editor: rewrites, completions, next edits."),
     "models": ("specedit.cli.models", "List, pull, find and remove models."),
     "serve": ("specedit.cli.serve", "Serve a model to editors and commands over HTTP."),
     "train": ("specedit.cli.train", "Make what drafting learns from beforehand."),

@@ -47,18 +47,25 @@ MAY_IMPORT = {
     "specedit.bench": {"specedit"},
     "specedit.train": {"specedit"},
     "specedit.cli": {"specedit"},
+    "specedit.cli.lsp": {"specedit_lsp.server"},
+    "specedit_lsp": {"specedit_lsp", "specedit.edit", "specedit.models.registry", "specedit.engine.api"}
+    | {"specedit.engine.client", "specedit.engine.remote", "specedit.engine.runtime", "specedit.engine.discovery"}
+    | {"specedit.engine.choice"},
 }
 EVERYWHERE = {"specedit.errors", "specedit.config"}
 LOWEST = {"specedit", "specedit.errors", "specedit.config"}
 
 HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "gguf", "huggingface_hub", "numpy")
+#: What a server that nobody has asked anything yet does not need.
+NOT_YET = ("httpx2", "tree_sitter_python", "tree_sitter_typescript", "rich")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted((ROOT / "specedit").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        yield name, ast.parse(path.read_bytes(), str(path))
+    for top in (ROOT, ROOT / "lsp"):
+        for path in sorted((top / ("specedit" if top == ROOT else "specedit_lsp")).rglob("*.py")):
+            parts = path.relative_to(top).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            yield name, ast.parse(path.read_bytes(), str(path))
 
 
 def imported(tree: ast.Module) -> set[str]:
@@ -84,7 +91,9 @@ def rule_for(module: str) -> str:
 
 def forbidden(module: str, tree: ast.Module) -> set[str]:
     allowed = MAY_IMPORT[rule_for(module)] | (set() if module in LOWEST else EVERYWHERE)
-    ours = {name for name in imported(tree) if under(name, ("specedit",)) and name != "specedit.__version__"}
+    ours = {
+        name for name in imported(tree) if under(name, ("specedit", "specedit_lsp")) and name != "specedit.__version__"
+    }
     return {name for name in ours if not under(name, allowed)}
 
 
@@ -104,7 +113,8 @@ def test_each_heavy_library_stays_in_its_room() -> None:
         "torch": ("specedit.engine", "specedit.bench", "specedit.train", "specedit.cli"),
         "transformers": ("specedit.engine.target", "specedit.engine.tokens", "specedit.bench"),
         "huggingface_hub": ("specedit.models.hub",),
-        "pygls": (),
+        "pygls": ("specedit_lsp",),
+        "lsprotocol": ("specedit_lsp",),
     }
     for module, tree in modules():
         for library, rooms in may_use.items():
@@ -121,6 +131,7 @@ def test_each_heavy_library_stays_in_its_room() -> None:
         "import specedit.engine.api",
         "import specedit.engine.wire",
         "import specedit.engine.discovery",
+        "import specedit_lsp.server",
     ],
 )
 def test_what_is_light_loads_nothing_heavy(code: str) -> None:
