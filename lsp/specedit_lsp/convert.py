@@ -143,7 +143,9 @@ def canonical(uri: str, *, windows: bool = _ON_WINDOWS) -> str:
         authority = "" if authority == "localhost" else authority
         if windows and (drive := _DRIVE.match(path)):
             path = f"/{path[1].lower()}:{path[drive.end() :]}"
-    key = f"{scheme}:" + (f"//{authority}" if authority else "") + _escaped_one_way(path, "/")
+    key = f"{scheme}:" if scheme else ""
+    key += f"//{authority}" if authority or path.startswith("//") else ""
+    key += _escaped_one_way(path, "/")
     key += "" if query is None else "?" + _escaped_one_way(query, "&=;")
     return key + ("" if fragment is None else "#" + _escaped_one_way(fragment, ""))
 
@@ -160,10 +162,9 @@ def register_lenient_hooks(converter: Converter) -> None:
     of the range, which is deprecated and not looked at, may be anything.
     """
     converter.register_structure_hook(Position, _position)
-    converter.register_structure_hook(
-        TextDocumentContentChangeEvent,
-        lambda change, _: _change(change, converter),
-    )
+    # Not by its name in lsprotocol, whose parts are only promised there.
+    event = TextDocumentContentChangePartial | TextDocumentContentChangeWholeDocument
+    converter.register_structure_hook(event, lambda change, _: _change(change, converter))
 
 
 def _position(value: Mapping[str, Any], _: type) -> Position:

@@ -49,11 +49,11 @@ class Lines:
     def splice(self, span: Span, new_length: int, text: str) -> None:
         """Follow a change: `new_length` characters came for those of `span`, which gave `text`."""
         first = max(1, self._search(bisect_left, span.start))
-        after = max(first, self._search(bisect_right, span.end))
+        after = self._search(bisect_right, span.end)
         new_end = span.start + new_length
         # From a character before, to see a \r there; to a character beyond, to see a \n there.
         found = (match.end() for match in _LINE_END.finditer(text, max(0, span.start - 1), new_end + 1))
-        new_starts = [start for start in found if span.start <= start <= new_end]
+        new_starts = [start for start in found if start <= new_end]
         self._move_boundary(after)
         self._starts[first:after] = new_starts
         self._moved_from = first + len(new_starts)

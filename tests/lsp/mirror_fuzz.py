@@ -1,4 +1,4 @@
-r"""An editor's text as the specification has it, slow and plain, and random changes to it: what a mirror is held against.
+r"""An editor's text as the specification has it, slow and plain, and random changes to it: what a mirror is held to.
 
 It keeps code units, not characters, and finds lines and positions by walking over them, so that it shares no idea with
 what it checks.
