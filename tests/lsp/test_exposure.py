@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specedit.config import Settings
+from specedit_lsp.exposure import why_withheld
+
+
+def project(root: Path) -> Path:
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("build/\n")
+    return root
+
+
+def why(path: Path, text: str = "x = 1\n", settings: Settings | None = None) -> str:
+    return why_withheld(path.as_uri(), path, text, settings or Settings())
+
+
+def test_a_program_may_be_shown(tmp_path):
+    assert why(project(tmp_path) / "a.py") == ""
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "server.key", ".ssh/config"])
+def test_secrets_are_withheld_by_name(tmp_path, name):
+    assert "secret" in why(project(tmp_path) / name)
+
+
+def test_the_users_own_secrets_are_withheld(tmp_path):
+    assert "secret" in why(project(tmp_path) / "private" / "a.py", settings=Settings(secret_patterns=("private/",)))
+
+
+@pytest.mark.parametrize("uri", ["untitled:.env", "vscode-remote://host/home/me/.ssh/config", "git:/p/.env?HEAD"])
+def test_secrets_that_are_no_files_are_withheld(uri):
+    assert "secret" in why_withheld(uri, None, "KEY=1\n", Settings())
+
+
+def test_a_new_document_may_be_shown():
+    assert why_withheld("untitled:Untitled-1", None, "x = 1\n", Settings()) == ""
+
+
+def test_ignored_files_are_withheld_unless_allowed(tmp_path):
+    file = project(tmp_path) / "build" / "a.py"
+    assert ".gitignore" in why(file)
+    assert why(file, settings=Settings(allow_ignored=True)) == ""
+
+
+def test_binary_and_large_texts_are_withheld(tmp_path):
+    file = project(tmp_path) / "a.py"
+    small = Settings(max_file_bytes=10)
+    assert "binary" in why(file, "a\0b")
+    assert "10 bytes" in why(file, "0123456789a", small)
+    assert "10 bytes" in why(file, "ééééé\n", small)
+    assert why(file, "0123456789", small) == ""
