@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specedit.cli.bench_editor import editor
 from specedit.cli.bench_load import load
 from specedit.cli.bench_regret import regret
 from specedit.cli.bench_replay import draft, replay
@@ -39,6 +40,7 @@ command.add_command(sets)
 command.add_command(regret)
 command.add_command(serving)
 command.add_command(load)
+command.add_command(editor)
 
 _run_model_code = click.option(
     "--run-model-code", is_flag=True, help="Confirm that programs written by the model may run here."

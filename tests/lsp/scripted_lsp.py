@@ -1,7 +1,8 @@
 """The language server with a model that needs no weights: python -m tests.lsp.scripted_lsp SCRIPT.json
 
-The script: `completions` and `answers` are what the model writes at the cursor and as rewrites, one after the other, the
-last one again and again; `seconds_per_chunk` and `chunk_chars` say how fast. Each request leaves a line in `record`.
+The script: `completions` and `answers` are what the model writes at the cursor and as rewrites, one after the other,
+and the last one again and again; `seconds_per_chunk` and `chunk_chars` say how fast. Each request leaves a line in
+`record`.
 """
 
 from __future__ import annotations
