@@ -14,6 +14,7 @@ from specedit.engine import loop, reference
 from specedit.engine.api import GenerateRequest, TextChunk, TokenLogprob
 from specedit.engine.budget import Budget
 from specedit.engine.cache_pool import CachePool, Lease
+from specedit.engine.healing import Healing
 from specedit.engine.kv_cache import KVCache
 from specedit.engine.logprobs import token_logprobs
 from specedit.engine.memory import is_out_of_memory, release_memory, trim_heap
@@ -75,8 +76,18 @@ class Job:
         _check_room(len(self.prompt_ids), limit, target.context_tokens)
         self._target = target
         self._tokenizer = tokenizer
-        self._sampler = Sampler(request.sampling, request.seed, self.prompt_ids.tolist())
-        self._stop_rule = StopRule(tokenizer.stream(), eos_ids=eos_ids, stop_strings=request.stop, max_new_tokens=limit)
+        typed = request.fim.typed if request.fim is not None else ""
+        healing: Healing | None = None
+        if typed:
+            healing = Healing(tokenizer.spelled, typed.encode(), vocab_size=target.vocab_size, barred=eos_ids)
+        self._sampler = Sampler(request.sampling, request.seed, self.prompt_ids.tolist(), healing)
+        self._stop_rule = StopRule(
+            tokenizer.stream(),
+            eos_ids=eos_ids,
+            stop_strings=request.stop,
+            max_new_tokens=limit,
+            begun_chars=len(typed),
+        )
         self._tracer = Tracer(tokenizer)
         self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
 

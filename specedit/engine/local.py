@@ -183,6 +183,7 @@ def _drafters(tokenizer: Tokenizer, vocab_size: int, drafters: Collection[Drafte
 
 def warm_up(tokenizer: Tokenizer, drafters: Collection[DrafterName]) -> None:
     """Draft something: what is unpacked, loaded or compiled once is then there before an answer waits for it."""
+    _ = tokenizer.spelled
     drafter = _drafters(tokenizer, tokenizer.vocab_size, drafters)()
     ids = tokenizer.text_ids("def half(x):\n    return x / 2\n")
     drafter.begin(ids, ids, Hints(substitutions=(("half", "third"),)))

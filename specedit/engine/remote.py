@@ -16,7 +16,7 @@ import msgspec
 from specedit.engine.api import FimMarkers, FinishReason, GenerateRequest, TextChunk
 from specedit.engine.client import dialect
 from specedit.engine.client.dialect import FimWay, ServerKind
-from specedit.engine.client.markers import markers_of, refuse_markers
+from specedit.engine.client.markers import markers_of, refuse_markers, without_markers
 from specedit.engine.client.refusal import Asked, explained, in_stream, listed, refused_path
 from specedit.engine.client.replies import Meter, Piece, ServedModel, models_of, piece_of
 from specedit.engine.client.transport import RefusedError, Timeouts, Transport, is_loopback
@@ -257,6 +257,9 @@ class RemoteEngine:
 
     def _filled(self, request: GenerateRequest, served: ServedModel, *, plain: bool) -> Generator[Piece, None, None]:
         """The pieces by the first way of filling in the middle that the server knows; it is remembered."""
+        assert request.fim is not None
+        # Other servers go on from what is typed, so it is put out for them.
+        begun = "" if served.kind == "specedit" else request.fim.typed
         said = ""
         ways = dialect.fim_ways(served.kind, self._fim_markers)
         for way in (self._fim_way,) if self._fim_way else ways:
@@ -264,7 +267,8 @@ class RemoteEngine:
             try:
                 for piece in self._streamed(ask, request):
                     self._fim_way = way
-                    yield piece
+                    yield replace(piece, text=begun + piece.text) if begun else piece
+                    begun = ""
             except RefusedError as refused:
                 error = explained(refused, self._asked(), ask.path)
                 if refused.status not in _UNSUPPORTED or isinstance(error, ContextOverflowError | UsageError):
@@ -282,16 +286,18 @@ class RemoteEngine:
         fim, markers = request.fim, self._fim_markers
         assert fim is not None
         if way == "infill":
-            # llama-server encodes these two texts plainly, so no marker can come from them.
+            # llama-server encodes all these texts plainly, so no marker can come from them.
             return _Ask(_INFILL, dialect.infill_body(request, fim))
-        self._refuse_markers([(fim.prefix, 1), (fim.suffix, fim.prefix.count("\n") + 1)], served)
+        before = fim.prefix if served.kind == "specedit" else fim.prefix + fim.typed
+        self._refuse_markers([(before, 1), (fim.suffix, before.count("\n") + 1)], served)
         if way == "suffix":
             body = dialect.completion_body(
-                request, served.id, served.kind, prompt=fim.prefix, suffix=fim.suffix, plain=plain
+                request, served.id, served.kind, prompt=before, suffix=fim.suffix, plain=plain
             )
         else:
             assert markers is not None
-            body = dialect.completion_body(request, served.id, served.kind, prompt=dialect.marked(fim, markers))
+            clean = replace(fim, files=without_markers(fim.files, markers_of(served.id, markers)))
+            body = dialect.completion_body(request, served.id, served.kind, prompt=dialect.marked(clean, markers))
         return _Ask(_COMPLETIONS, body)
 
     def _refuse_markers(self, texts: list[tuple[str, int]], served: ServedModel) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from specedit.engine.api import Sampling
+from specedit.engine.healing import Healing
 from specedit.errors import UsageError
 
 _MASK64 = (1 << 64) - 1
@@ -63,12 +64,16 @@ class Sampler:
     else: so for one seed the answer is the same tokens whatever was drafted. History is built from committed tokens;
     the tokens of the path above a node are passed with each draw.
 
-    Order of the processors: repetition, presence and frequency penalties, logit bias, temperature, top-k, top-p, min-p.
+    Order of the processors: repetition, presence and frequency penalties, logit bias, healing, temperature, top-k,
+    top-p, min-p.
     Tokens tied with the last one that top-k or top-p keeps are kept too, so a support never depends on a sort's order.
     """
 
-    def __init__(self, sampling: Sampling, seed: int, prompt_ids: Sequence[int]) -> None:
+    def __init__(
+        self, sampling: Sampling, seed: int, prompt_ids: Sequence[int], healing: Healing | None = None
+    ) -> None:
         self._sampling = sampling
+        self._healing = healing
         self._seed = seed
         self._prompt = frozenset(prompt_ids)
         self._output: list[int] = []
@@ -79,6 +84,8 @@ class Sampler:
     def commit(self, token_ids: Sequence[int]) -> None:
         """Take note of tokens that are now part of the answer."""
         self._output.extend(token_ids)
+        if self._healing is not None:
+            self._healing.commit(token_ids)
 
     def draw(self, row: torch.Tensor, path: Sequence[int] = ()) -> int:
         """Draw the token that follows the committed ones and `path`.
@@ -89,7 +96,9 @@ class Sampler:
         """
         if self._sampling.temperature == 0:
             # The first of several maxima: ties go to the lowest token id.
-            return int(self._adjusted(row, path).argmax())
+            logits = self._adjusted(row, path)
+            fitting = self._fitting(logits, path)
+            return int(logits.argmax() if fitting is None else fitting[logits[fitting].argmax()])
         token_ids, probs = self.processed(row, path)
         cumulative = probs.cumsum(0)
         uniform = keyed_uniform(self._seed, len(self._output) + len(path))
@@ -107,12 +116,15 @@ class Sampler:
             The kept token ids [kept], ascending, and their probabilities [kept], float64.
         """
         logits = self._adjusted(row, path).double()
+        token_ids = torch.arange(len(logits), device=logits.device)
+        fitting = self._fitting(logits, path)
+        if fitting is not None:
+            token_ids, logits = fitting, logits[fitting]
         sampling = self._sampling
         if sampling.temperature == 0:
-            best = logits.argmax()[None]
+            best = token_ids[logits.argmax()][None]
             return best, torch.ones_like(best, dtype=torch.float64)
         logits = logits / sampling.temperature
-        token_ids = torch.arange(len(logits), device=logits.device)
         if 0 < sampling.top_k < len(logits):
             kept = logits >= logits.topk(sampling.top_k).values[-1]
             token_ids, logits = token_ids[kept], logits[kept]
@@ -123,6 +135,15 @@ class Sampler:
             kept = logits >= logits.max() + math.log(sampling.min_p)
             token_ids, logits = token_ids[kept], logits[kept]
         return token_ids, logits.softmax(0)
+
+    def _fitting(self, logits: torch.Tensor, path: Sequence[int]) -> torch.Tensor | None:
+        """[tokens] those that healing lets through, ascending; None lets all."""
+        found = self._healing.fitting(path) if self._healing is not None else None
+        if found is None:
+            return None
+        fitting = torch.from_numpy(found).to(logits.device)
+        # Where the logit bias forbids them all, there is nothing to heal.
+        return fitting if logits[fitting].max() > -math.inf else None
 
     def _adjusted(self, row: torch.Tensor, path: Sequence[int]) -> torch.Tensor:
         """Penalties and logit bias, on a copy where there are any."""

@@ -51,11 +51,22 @@ class StopRule:
         eos_ids: Collection[int],
         stop_strings: Sequence[str] = (),
         max_new_tokens: int,
+        begun_chars: int = 0,
     ) -> None:
+        """Begin an answer.
+
+        Args:
+            decoder: fresh.
+            eos_ids: the end-of-text tokens.
+            stop_strings: end the answer, and are not part of it.
+            max_new_tokens: the most tokens to take.
+            begun_chars: what was asked for with the answer's first characters: no stop string is looked for there.
+        """
         self._decoder = decoder
         self._eos_ids = frozenset(eos_ids)
         self._stop_strings = tuple(string for string in stop_strings if string)
         self._held = ""
+        self._begun_chars = begun_chars
         self.remaining = max_new_tokens
 
     def push(self, token_ids: Iterable[int]) -> Emission:
@@ -83,14 +94,16 @@ class StopRule:
 
     def _release(self, new_text: str, ending: FinishReason | None) -> tuple[str, FinishReason | None]:
         """Show what can no longer become part of a stop string; all of it when the answer is `ending`."""
+        begun, new_text = new_text[: self._begun_chars], new_text[self._begun_chars :]
+        self._begun_chars -= len(begun)
         text = self._held + new_text
         cuts = [at for at in (text.find(string) for string in self._stop_strings) if at >= 0]
         if cuts:
             self._held = ""
-            return text[: min(cuts)], "stop"
+            return begun + text[: min(cuts)], "stop"
         held = 0 if ending else self._possible_start(text)
         self._held = text[len(text) - held :]
-        return text[: len(text) - held], ending
+        return begun + text[: len(text) - held], ending
 
     def _possible_start(self, text: str) -> int:
         """How many of the last characters may be the beginning of a stop string."""

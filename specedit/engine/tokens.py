@@ -6,6 +6,8 @@ import codecs
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from tokenizers import Tokenizer as BackendTokenizer
 from transformers import AutoTokenizer
 
 from specedit.engine.api import Fim, FimMarkers, Message
+from specedit.engine.gap import opened_files
+from specedit.engine.healing import SpelledTokens
 from specedit.engine.token_cache import TokenCache, TokenIds
 from specedit.errors import ModelError, UnsupportedModelError, UsageError
 
@@ -35,7 +39,7 @@ _BLANK_SIGN = "\u2581"
 
 #: Markers of model families, tried in order where the registry names none.
 _KNOWN_FIM_MARKERS = (
-    FimMarkers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+    FimMarkers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_sep|>"),
     FimMarkers("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
     FimMarkers("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),
     FimMarkers("<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),
@@ -74,8 +78,9 @@ class Tokenizer:
         self._blank_sign_ids = [vocabulary[piece] for piece in spelling if piece in vocabulary]
         self.special_ids = frozenset(token_id for text, token_id in self._added.items() if text.strip())
         self.eos_ids = frozenset(() if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,))
-        known = (markers for markers in _KNOWN_FIM_MARKERS if self._has(markers))
-        self.fim_markers = fim_markers if fim_markers and self._has(fim_markers) else next(known, None)
+        given = (fim_markers,) if fim_markers else ()
+        usable = (self._usable(markers) for markers in (*given, *_KNOWN_FIM_MARKERS))
+        self.fim_markers = next((markers for markers in usable if markers), None)
         self._cache = TokenCache(self._encode_all, self._bytes.values())
         self._check_round_trip()
 
@@ -153,7 +158,10 @@ class Tokenizer:
         return np.concatenate([*pieces, self._encode_template(rendered)])
 
     def encode_fim(self, fim: Fim) -> list[int]:
-        """Encode a prompt for the text between prefix and suffix.
+        """Encode a prompt for the text between prefix and suffix; what is typed is left to the answer.
+
+        Other files go before it, each opened by its name on a line: after the model's marker for a file (Qwen2.5-Coder
+        technical report, Hui et al., 2024, section 3.2.2), or within the prefix where it has none.
 
         Raises:
             UnsupportedModelError: the model has no FIM markers.
@@ -161,9 +169,12 @@ class Tokenizer:
         markers = self.fim_markers
         if markers is None:
             raise UnsupportedModelError("this model has no FIM markers: it can't fill in the middle. Use a code model")
+        files = self._file_ids(fim, markers)
         return [
             *self._begin_ids(),
+            *(files if markers.file else ()),
             self._added[markers.prefix],
+            *(() if markers.file else files),
             *self.encode(fim.prefix),
             self._added[markers.suffix],
             *self.encode(fim.suffix),
@@ -189,6 +200,11 @@ class Tokenizer:
         """The bytes that a token stands for; none for an id without a token."""
         return self._bytes.get(token_id, b"")
 
+    @cached_property
+    def spelled(self) -> SpelledTokens:
+        """The tokens that text can be made of; sorted at first use."""
+        return SpelledTokens(found for found in self._bytes.items() if found[0] not in self.special_ids)
+
     def stream(self) -> StreamDecoder:
         """A decoder for one answer."""
         return StreamDecoder(self)
@@ -197,8 +213,14 @@ class Tokenizer:
         begin = list(self._tokenizer("", add_special_tokens=True)["input_ids"])
         return [token_id for token_id in begin if token_id not in self.eos_ids]
 
-    def _has(self, markers: FimMarkers) -> bool:
-        return all(marker in self._added for marker in (markers.prefix, markers.suffix, markers.middle))
+    def _file_ids(self, fim: Fim, markers: FimMarkers) -> list[int]:
+        opening = [self._added[markers.file]] if markers.file else []
+        return [token_id for text in opened_files(fim) for token_id in (*opening, *self.encode(text))]
+
+    def _usable(self, markers: FimMarkers) -> FimMarkers | None:
+        if not all(marker in self._added for marker in (markers.prefix, markers.suffix, markers.middle)):
+            return None
+        return markers if markers.file in self._added else replace(markers, file="")
 
     def _render(self, messages: Sequence[Message], contents: Sequence[str]) -> str:
         chat = [{"role": message.role, "content": text} for message, text in zip(messages, contents, strict=True)]

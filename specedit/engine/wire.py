@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from specedit.engine.api import Hints, Priority, TraceStep
+from specedit.engine.api import ContextFile, Hints, Priority, TraceStep
 
 #: What `/v1/models` says under `owned_by`: only such a server gets and gives extensions.
 OWNER = "specedit"
@@ -26,6 +26,10 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             prediction + 256; None is OpenAI's default, as many as fit for a chat and 16 for a completion.
         plain: decode one token a step, to compare with.
         trace: tell each step.
+        typed: with a `suffix`, the beginning of a word at the gap; the answer begins with it, and `prompt` ends before
+            it.
+        files: with a `suffix`, other text to know, the most stable first.
+        name: with a `suffix`, what the file with the gap is called, as those of `files`.
     """
 
     hints: Hints = msgspec.field(default_factory=Hints)
@@ -33,6 +37,9 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     limit: Literal["context", "prediction"] | None = None
     plain: bool = False
     trace: bool = False
+    typed: str = ""
+    files: tuple[ContextFile, ...] = ()
+    name: str = ""
 
 
 class ChunkExtension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

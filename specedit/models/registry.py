@@ -53,7 +53,7 @@ class ResolvedModel:
     entry: ModelEntry
 
 
-_QWEN_FIM = FimMarkers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+_QWEN_FIM = FimMarkers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_sep|>")
 _CHATML_STOPS = ("<|im_end|>", "<|endoftext|>")
 
 MODELS: dict[str, ModelEntry] = {

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from specedit.engine.api import Fim, FimMarkers, GenerateRequest, Sampling
+from specedit.engine.gap import closed, opened_files
 from specedit.engine.wire import OWNER, Extension
 
 ServerKind = Literal["specedit", "vllm", "llamacpp", "sglang", "other"]
@@ -56,8 +57,12 @@ def fim_ways(kind: ServerKind, markers: FimMarkers | None) -> tuple[FimWay, ...]
 
 
 def marked(fim: Fim, markers: FimMarkers) -> str:
-    """The prompt that asks for a gap: `<prefix>before<suffix>after<middle>`."""
-    return f"{markers.prefix}{fim.prefix}{markers.suffix}{fim.suffix}{markers.middle}"
+    """The prompt that asks for a gap: `<prefix>before<suffix>after<middle>`, what is typed counted to what is before.
+
+    Other files go first, each behind the marker for a file; where that is not known they are left out.
+    """
+    files = "".join(f"{markers.file}{text}" for text in opened_files(fim)) if markers.file else ""
+    return f"{files}{markers.prefix}{fim.prefix}{fim.typed}{markers.suffix}{fim.suffix}{markers.middle}"
 
 
 def chat_body(
@@ -102,8 +107,15 @@ def completion_body(
 def infill_body(request: GenerateRequest, fim: Fim) -> dict[str, Any]:
     """The body for llama-server's `/infill`."""
     limit = answer_limit(request, "llamacpp")
-    body = _sampling(request, "llamacpp") | {"input_prefix": fim.prefix, "input_suffix": fim.suffix, "stream": True}
-    return body | {"n_predict": -1 if limit is None else limit}
+    body = _sampling(request, "llamacpp") | {
+        "input_prefix": fim.prefix + fim.typed,
+        "input_suffix": fim.suffix,
+        "n_predict": -1 if limit is None else limit,
+        "stream": True,
+    }
+    if fim.files:
+        body["input_extra"] = [{"filename": file.name, "text": closed(file)} for file in fim.files]
+    return body
 
 
 def answer_limit(request: GenerateRequest, kind: ServerKind) -> int | None:
@@ -127,12 +139,16 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind, *, plain: bo
         "stream_options": {"include_usage": True},
     }
     if kind == "specedit":
+        fim = request.fim or Fim("", "")
         extension = Extension(
             hints=request.hints,
             priority=request.priority,
             limit=_limit(request),
             plain=plain,
             trace=request.trace,
+            typed=fim.typed,
+            files=fim.files,
+            name=fim.name,
         )
         body["specedit"] = msgspec.to_builtins(extension)
         if request.prediction:

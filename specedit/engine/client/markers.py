@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from specedit.engine.api import FimMarkers
+from specedit.engine.api import ContextFile, FimMarkers
 from specedit.errors import MarkerTextError
 
 _CHATML = "<|im_start|> <|im_end|> <|endoftext|>"
@@ -53,8 +53,9 @@ def markers_of(model_name: str, fim_markers: FimMarkers | None = None) -> tuple[
     """
     name = model_name.lower().rpartition("/")[2]
     families = [markers for pattern, markers in _FAMILIES.items() if re.search(pattern, name)]
-    known = (fim_markers.prefix, fim_markers.suffix, fim_markers.middle) if fim_markers else ()
-    return tuple(dict.fromkeys((*" ".join([_CHATML, *(families or _FAMILIES.values())]).split(), *known)))
+    given = (fim_markers.prefix, fim_markers.suffix, fim_markers.middle, fim_markers.file) if fim_markers else ()
+    known = (*" ".join([_CHATML, *(families or _FAMILIES.values())]).split(), *filter(None, given))
+    return tuple(dict.fromkeys(known))
 
 
 def refuse_markers(texts: Iterable[tuple[str, int]], markers: Collection[str]) -> None:
@@ -67,7 +68,7 @@ def refuse_markers(texts: Iterable[tuple[str, int]], markers: Collection[str]) -
     Raises:
         MarkerTextError: one does; names the marker and its line.
     """
-    pattern = re.compile("|".join(re.escape(marker) for marker in sorted(markers, key=len, reverse=True)))
+    pattern = _any_of(markers)
     for text, first_line in texts:
         if match := pattern.search(text):
             line = text.count("\n", 0, match.start()) + first_line
@@ -76,6 +77,16 @@ def refuse_markers(texts: Iterable[tuple[str, int]], markers: Collection[str]) -
                 "this server it would not stay text. Have `specedit serve` or --engine local run the model, or take "
                 "the marker out of the text"
             )
+
+
+def without_markers(files: Iterable[ContextFile], markers: Collection[str]) -> tuple[ContextFile, ...]:
+    """The files that hold no marker, neither in their names nor in their texts."""
+    pattern = _any_of(markers)
+    return tuple(file for file in files if not pattern.search(file.name) and not pattern.search(file.text))
+
+
+def _any_of(markers: Collection[str]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(marker) for marker in sorted(markers, key=len, reverse=True)))
 
 
 def _around(text: str, match: re.Match[str]) -> str:

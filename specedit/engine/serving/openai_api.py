@@ -252,10 +252,11 @@ class ChatRequest(_Request, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """What the engine is asked; `cancel` ends it.
 
         Raises:
-            RequestError: a field needs another one that is missing.
+            RequestError: a field needs another one that is missing, or belongs to a gap.
         """
         if self.top_logprobs is not None and not self.logprobs:
             raise RequestError("top_logprobs needs logprobs: true; set it, or leave both out", param="top_logprobs")
+        _refuse_gap_fields(self.extension)
         limits = [limit for limit in (self.max_tokens, self.max_completion_tokens) if limit is not None]
         return self._generate(
             cancel,
@@ -286,9 +287,12 @@ class CompletionRequest(_Request, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.echo:
             raise RequestError(_NOT_SUPPORTED["echo"], param="echo")
         prompt = self.prompt if isinstance(self.prompt, str) else self.prompt[0]
+        given = self.extension
+        if self.suffix is None:
+            _refuse_gap_fields(given)
         return self._generate(
             cancel,
-            fim=None if self.suffix is None else Fim(prompt, self.suffix),
+            fim=None if self.suffix is None else Fim(prompt, self.suffix, given.typed, given.files, given.name),
             prompt=prompt if self.suffix is None else None,
             max_new_tokens=_given(self.max_tokens, _COMPLETION_TOKENS),
             limited=self.max_tokens is not None,
@@ -393,6 +397,15 @@ def _explained(told: str) -> RequestError:
     explained = (_NOT_SUPPORTED.get(".".join(names[:length])) for length in range(len(names), 0, -1))
     advice = next((text for text in explained if text), None)
     return RequestError(advice or ": ".join(filter(None, (path, message))), param=path or None)
+
+
+def _refuse_gap_fields(extension: Extension) -> None:
+    for name in ("typed", "files", "name"):
+        if getattr(extension, name):
+            raise RequestError(
+                f"specedit.{name} goes with a gap to fill: ask for a completion with a suffix, or leave it out",
+                param=f"specedit.{name}",
+            )
 
 
 _T = TypeVar("_T")
