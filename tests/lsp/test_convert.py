@@ -305,6 +305,7 @@ def test_spellings_of_one_uri(one: str, other: str) -> None:
         ("x:/a?b=1&c", "x:/a?b=1%26c"),
         ("vscode-notebook-cell:/a.ipynb#1", "vscode-notebook-cell:/a.ipynb#2"),
         ("file://host/a.py", "file:///a.py"),
+        ("file://host/a.py", "file:////host/a.py"),
         ("untitled:Untitled-1", "untitled:/Untitled-1"),
     ],
 )
