@@ -218,7 +218,7 @@ def _checked(key: str, value: Any) -> Any:
             except ConfigError as error:
                 raise ConfigError(f'{error} Or choose "shared".') from error
         # Not by Path, which raises for the home of nobody.
-        case "logFile" if not os.path.isabs(os.path.expanduser(value)):
+        case "logFile" if not os.path.isabs(os.path.expanduser(value)):  # noqa: PTH111, PTH117
             raise ConfigError(f"{_shown(value)} is no absolute path. Write one that begins with / or ~.")
     return value
 
