@@ -211,9 +211,9 @@ class Documents:
         self.touch(document.uri)
         return changes
 
-    def close(self, uri: str) -> None:
-        """Forget a document; one that is not open is forgotten already."""
-        self._by_key.pop(convert.canonical(uri), None)
+    def close(self, uri: str) -> OpenDocument | None:
+        """Forget a document; gives it, or None where it was not open."""
+        return self._by_key.pop(convert.canonical(uri), None)
 
     def get(self, uri: str) -> OpenDocument | None:
         """The open document of that URI, however it is spelled."""

@@ -237,7 +237,7 @@ def test_spellings_of_one_uri_are_one_document() -> None:
     assert documents.get("file:///café:/a.py") is document
     documents.change(changed(whole("x"), uri="file:///caf%c3%a9:/a.py"))
     assert document.text == "x"
-    documents.close("file://localhost/café%3a/a.py")
+    assert documents.close("file://localhost/café%3a/a.py") is document
     assert len(documents) == 0
 
 
@@ -272,5 +272,4 @@ def test_a_document_opened_anew_is_taken_anew(caplog: pytest.LogCaptureFixture) 
 
 def test_closing_what_is_not_open_is_no_fault() -> None:
     documents = Documents()
-    documents.close(URI)
-    assert documents.get(URI) is None
+    assert documents.close(URI) is None
