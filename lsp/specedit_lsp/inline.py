@@ -109,6 +109,7 @@ class InlineCompletions:
         self._asks: dict[str, tuple[Ask, asyncio.Task[list[InlineCompletionItem]]]] = {}
         self._withheld: set[str] = set()
         self._off: list[Options] = []
+        self._shown = ""
         self._shown_at = -SECONDS_BETWEEN_MESSAGES
 
     async def complete(self, params: InlineCompletionParams) -> InlineCompletionList:
@@ -251,6 +252,8 @@ class InlineCompletions:
 
     def _kept(self, ask: Ask, place: _Place, answer: _Answer) -> list[Rest]:
         """Count the answer and keep it for later; gives what it proposes, in the text that it was made for."""
+        if answer.completions:
+            self._shown = ""
         for completion in answer.completions:
             self._statistics.answered("inline", completion.usage, answer.seconds / len(answer.completions))
         found = [
@@ -294,9 +297,9 @@ class InlineCompletions:
         self._client.log(f"inline completion: {error}", MessageType.Warning)
         if is_off:
             self._off.append(options)
-        elif self._clock() - self._shown_at < SECONDS_BETWEEN_MESSAGES:
+        elif str(error) == self._shown or self._clock() - self._shown_at < SECONDS_BETWEEN_MESSAGES:
             return
-        self._shown_at = self._clock()
+        self._shown, self._shown_at = str(error), self._clock()
         self._client.show(str(error), MessageType.Warning)
 
 

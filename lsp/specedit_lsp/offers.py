@@ -68,7 +68,7 @@ class Offers:
         for kept in (self._offers, self._fates):
             while len(kept) > _MAX_OFFERS:
                 kept.popitem(last=False)
-        return Command("Completion accepted", ACCEPTED, [{"id": offer_id}])
+        return Command(title="Completion accepted", command=ACCEPTED, arguments=[{"id": offer_id}])
 
     def did_show(self, params: Any) -> None:
         """An item is on the screen; one that was there before and not accepted was rejected."""
