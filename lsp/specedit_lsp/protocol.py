@@ -26,6 +26,7 @@ from pygls.protocol import (
 )
 
 from specedit.errors import SpecEditError
+from specedit_lsp.convert import register_lenient_hooks
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ def make_converter() -> Converter:
     converter = get_converter()
     for message_type in (JsonRPCRequestMessage, JsonRPCResponseMessage, JsonRPCNotification):
         converter.register_structure_hook(message_type, _as_it_is)
+    register_lenient_hooks(converter)
     return converter
 
 

@@ -86,7 +86,7 @@ def measure_keystrokes(lines: int, typed: int) -> Keystrokes:
             costs.append(_ping(editor))
     round_trip = median(empty)
     return Keystrokes(
-        lines, typed, *((cost - round_trip) * 1000 for cost in (median(costs), max(costs))), round_trip * 1000
+        lines, typed, (median(costs) - round_trip) * 1000, (max(costs) - round_trip) * 1000, round_trip * 1000
     )
 
 
