@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol.types import InlineCompletionItem, InlineCompletionList, InlineCompletionParams, MessageType
+from lsprotocol.types import InlineCompletionItem, InlineCompletionList, InlineCompletionParams
 
 from specedit.edit.document import Document, Span
 from specedit.engine.api import Engine
@@ -24,6 +24,7 @@ from specedit_lsp.documents import Documents, OpenDocument, TextChange
 from specedit_lsp.exposure import why_withheld
 from specedit_lsp.offers import Offers
 from specedit_lsp.suggestion_cache import Rest, Suggestion, SuggestionCache
+from specedit_lsp.troubles import Troubles
 from specedit_lsp.turns import Turns
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 SourcesOf = Callable[[OpenDocument], "Sources"]
 """Gives what a document's context may be gathered from; called on the event loop, read in a thread."""
-
-SECONDS_BETWEEN_MESSAGES = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ class InlineCompletions:
         self._statistics = statistics
         self._sources = sources
         self._next_edits = next_edits
-        self._clock = clock
+        self._troubles = Troubles(client, "inline completion", clock)
         self._cache = SuggestionCache()
         self._offers = Offers(statistics)
         self._turns = Turns()
@@ -109,8 +108,6 @@ class InlineCompletions:
         self._asks: dict[str, tuple[Ask, asyncio.Task[list[InlineCompletionItem]]]] = {}
         self._withheld: set[str] = set()
         self._off: list[Options] = []
-        self._shown = ""
-        self._shown_at = -SECONDS_BETWEEN_MESSAGES
 
     async def complete(self, params: InlineCompletionParams) -> InlineCompletionList:
         """The items for a position; none where nothing fits, or a newer request for the document came meanwhile."""
@@ -177,7 +174,10 @@ class InlineCompletions:
             return await self._next_edit(ask) or await self._suggestions(ask)
         except SpecEditError as error:
             if not ask.cancel.cancelled:
-                self._failed(error, ask.options)
+                is_off = isinstance(error, UnsupportedModelError) or str(error).startswith(_OFF)
+                if is_off:
+                    self._off.append(ask.options)
+                self._troubles.tell(error, at_once=is_off)
         except Exception as error:  # noqa: BLE001 (an editor would show it at every keystroke)
             # Where it happened is ours; the message may hold the user's code.
             where = "".join(traceback.format_tb(error.__traceback__))
@@ -208,6 +208,8 @@ class InlineCompletions:
             return []
         if not ask.is_invoked:
             await asyncio.sleep(ask.options.inline.debounce_ms / 1000)
+            if ask.cancel.cancelled:
+                return []
         place, answer = await self._generated(ask)
         if answer.withheld and ask.key not in self._withheld:
             self._withheld.add(ask.key)
@@ -253,7 +255,7 @@ class InlineCompletions:
     def _kept(self, ask: Ask, place: _Place, answer: _Answer) -> list[Rest]:
         """Count the answer and keep it for later; gives what it proposes, in the text that it was made for."""
         if answer.completions:
-            self._shown = ""
+            self._troubles.over()
         for completion in answer.completions:
             self._statistics.answered("inline", completion.usage, answer.seconds / len(answer.completions))
         found = [
@@ -291,16 +293,6 @@ class InlineCompletions:
             range=ask.document.range(rest.span),
             command=self._offers.new(ask.key, kind, rest.text, len(standing), rest.origin),
         )
-
-    def _failed(self, error: SpecEditError, options: Options) -> None:
-        is_off = isinstance(error, UnsupportedModelError) or str(error).startswith(_OFF)
-        self._client.log(f"inline completion: {error}", MessageType.Warning)
-        if is_off:
-            self._off.append(options)
-        elif str(error) == self._shown or self._clock() - self._shown_at < SECONDS_BETWEEN_MESSAGES:
-            return
-        self._shown, self._shown_at = str(error), self._clock()
-        self._client.show(str(error), MessageType.Warning)
 
 
 def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _Answer:
