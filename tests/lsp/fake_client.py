@@ -57,8 +57,8 @@ class FakeClient:
         on_edit: makes the answer to an edit, and perhaps applies it.
         shows_documents: what `show_document` answers.
         notifications: (method, params) that it was told, in order.
-        messages: (kind, message) that were shown, in order.
-        lines: (kind, message) that were logged, in order.
+        shown: (message, kind) that were shown to the user, in order.
+        logged: (message, kind) that were logged, in order.
         requests: (method, params) that it was asked, in order.
         edits: what it was asked to apply, in order.
         documents: what it was asked to show, in order.
@@ -69,8 +69,8 @@ class FakeClient:
     on_edit: Callable[[ApplyWorkspaceEditParams], ApplyWorkspaceEditResult] = lambda _: ApplyWorkspaceEditResult(True)
     shows_documents: bool = True
     notifications: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    messages: list[tuple[MessageType, str]] = field(default_factory=list)
-    lines: list[tuple[MessageType, str]] = field(default_factory=list)
+    shown: list[tuple[str, MessageType]] = field(default_factory=list)
+    logged: list[tuple[str, MessageType]] = field(default_factory=list)
     requests: list[tuple[str, Any]] = field(default_factory=list)
     edits: list[ApplyWorkspaceEditParams] = field(default_factory=list)
     documents: list[ShowDocumentParams] = field(default_factory=list)
@@ -79,10 +79,10 @@ class FakeClient:
         self.notifications.append((method, dict(params)))
 
     def show(self, message: str, kind: MessageType = MessageType.Info) -> None:
-        self.messages.append((kind, message))
+        self.shown.append((message, kind))
 
     def log(self, message: str, kind: MessageType = MessageType.Info) -> None:
-        self.lines.append((kind, message))
+        self.logged.append((message, kind))
 
     async def request(self, method: str, params: Any) -> Any:
         self.requests.append((method, params))
@@ -104,6 +104,6 @@ class FakeClient:
         return [params for name, params in self.notifications if name == method]
 
     @property
-    def shown(self) -> list[str]:
-        """The texts that were shown, whatever their kind."""
-        return [message for _, message in self.messages]
+    def messages(self) -> list[str]:
+        """What was shown to the user, whatever its kind."""
+        return [message for message, _ in self.shown]
