@@ -16,6 +16,8 @@ from specedit.edit.repeat import Prediction, Repeats
 Place = Literal["code", "string", "comment"]
 
 _TOKEN = re.compile(r"\w+|\W")
+_BLOCKS = {'"""': '"""', "'''": "'''", "/*": "*/"}
+_BLOCK_END = re.compile(r'"""|\'\'\'|/\*|\*/')
 _COMMENT = ("#", "//", "/*")
 _COMMENT_LINE = (*_COMMENT, "*", "--")
 
@@ -138,6 +140,23 @@ def place_of(line: str, offset: int) -> Place:
 def opens_comment(line: str, offset: int) -> bool:
     """Whether a comment begins at an offset, as far as one line tells."""
     return line.startswith(_COMMENT if line[:offset].strip() else _COMMENT_LINE, offset)
+
+
+def prose_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Lines, from 0, that lie in a string or comment of several lines, those that open and close it among them."""
+    found = []
+    closer = ""
+    for at, line in enumerate(lines):
+        inside, offset = bool(closer), 0
+        while opened := _BLOCK_END.search(line, offset):
+            mark, offset = opened[0], opened.end()
+            if not closer and mark in _BLOCKS:
+                closer = _BLOCKS[mark]
+            elif mark == closer:
+                closer = ""
+        if inside or closer:
+            found.append(at)
+    return frozenset(found)
 
 
 def contents(text: str) -> list[str]:

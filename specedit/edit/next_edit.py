@@ -8,6 +8,7 @@ old name is left without one.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specedit.edit.document import Document, Span
-from specedit.edit.example import Example, Fragment, contents, examples_for, place_of, word_around
+from specedit.edit.example import Example, Fragment, contents, examples_for, place_of, prose_lines, word_around
 from specedit.edit.lexemes import tokens_of, unmatched
 from specedit.edit.recent import RecentEdit
 from specedit.edit.renamed import uses_left
@@ -24,6 +25,8 @@ EXAMPLES = 8
 MOST = 8
 _MAX_EXAMPLE_LINES = 8
 _LEAST_CHANCE = 0.3
+_NEAR_LINES = 10
+_FAR_LINES = 100
 
 Declined = frozenset[tuple[str, str]]
 """Pairs (old line, new line), without their ends, that the user did not want."""
@@ -71,9 +74,10 @@ def repeats(
         return []
     lines = contents(document.text)
     edited = frozenset(number for example in examples for number in example.lines)
-    found = _agreed(examples, lines, edited, declined)
+    prose = prose_lines(lines)
+    found = _agreed(examples, lines, edited, prose, declined)
     for example in examples:
-        found = {at: (text, example.number) for at, text in uses_left(example, lines, edited).items()} | found
+        found = {at: (text, example.number) for at, text in uses_left(example, lines, edited | prose).items()} | found
     here = document.line_number(cursor) - 1
     order = sorted(found, key=lambda at: (at < here, at))
     wanted = [at for at in order if (lines[at], found[at][0]) not in declined][:MOST]
@@ -91,7 +95,11 @@ def is_finished(document: Document, edit: RecentEdit, cursor: int) -> bool:
 
 
 def _agreed(
-    examples: Sequence[Example], lines: Sequence[str], edited: frozenset[int], declined: Declined
+    examples: Sequence[Example],
+    lines: Sequence[str],
+    edited: frozenset[int],
+    prose: frozenset[int],
+    declined: Declined,
 ) -> dict[int, tuple[str, int]]:
     """Line, from 0 -> what it becomes by at least two edits, and the number of the newest of these."""
     ballots: dict[str, dict[str, list[int]]] = {}
@@ -104,10 +112,30 @@ def _agreed(
     for at, ballot in places.items():
         text, voters = max(ballot.items(), key=lambda vote: len(vote[1]))
         newest = min(voter for votes in ballot.values() for voter in votes)
-        agree = len(voters) >= 2 and newest in voters and not passed.intersection(voters)
-        if agree and all(_alike(examples[voter], lines[at], text) for voter in voters):
+        agreeing = [examples[voter] for voter in voters]
+        if (
+            newest not in voters
+            or passed.intersection(voters)
+            or len(voters) < _voters_needed(agreeing, at, lines[at], text)
+        ):
+            continue
+        in_prose = [number in prose for example in agreeing for number in example.lines]
+        if (not in_prose or (at in prose) in in_prose) and all(
+            _alike(example, lines[at], text) for example in agreeing
+        ):
             found[at] = (text, examples[newest].number)
     return found
+
+
+def _voters_needed(agreeing: Sequence[Example], at: int, line: str, text: str) -> float:
+    """How many edits have to agree: more of them further away, and where each one changed something else."""
+    distance = min((abs(at - number) for example in agreeing for number in example.lines), default=_FAR_LINES + 1)
+    change = Fragment.of(line, text)
+    same = any(Fragment.of(old, new)[1:] == change[1:] for example in agreeing for old, new in example.changed)
+    if not same:
+        renames = any(example.renamed for example in agreeing)
+        return 4 if distance < _NEAR_LINES and not renames else math.inf
+    return 2 if distance < _NEAR_LINES else 3 if distance <= _FAR_LINES else 4
 
 
 def _ballot(examples: Sequence[Example], line: str) -> dict[str, list[int]]:
