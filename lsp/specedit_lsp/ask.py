@@ -28,7 +28,6 @@ class Ask:
         options: those in force.
         cursor: the offset of the position in the text as it is now.
         is_ahead: whether the position lies in a text that the editor has not sent yet.
-        is_generating: whether the model is at it.
         cancel: stops the model.
     """
 
@@ -39,7 +38,6 @@ class Ask:
     options: Options
     cursor: int
     is_ahead: bool
-    is_generating: bool = False
     cancel: CancelToken = field(default_factory=CancelToken)
 
     @classmethod
@@ -70,16 +68,16 @@ class Ask:
         return (span, self.selected_info.text) if span.start <= self.cursor <= span.end else None
 
     def document_changed(self, changes: Sequence[TextChange]) -> None:
-        """Keep the cursor where it is, and stop: the model is asked for a text that is no more.
+        """Keep the cursor where it is, and stop: the model is asked about a text that is no more.
 
-        Where the editor was ahead of itself, this is the text that it asked for.
+        Where the editor was ahead of itself, this is the text that it asked about, and the model may have guessed it.
         """
         if self.is_ahead:
             self.cursor = self.document.offset(self.position)
+            self.is_ahead = self.document.position(self.cursor) != self.position
         else:
             for change in changes:
                 self.cursor = _moved(self.cursor, change)
-        if self.is_generating or not self.is_ahead:
             self.cancel.cancel()
 
 

@@ -23,14 +23,14 @@ from specedit_lsp.client import Client
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
 from specedit_lsp.exposure import why_withheld
 from specedit_lsp.offers import Offers
-from specedit_lsp.suggestion_cache import Rest, Suggestion, SuggestionCache
+from specedit_lsp.suggestion_cache import Rest, Suggestion, SuggestionCache, only_adds
 from specedit_lsp.troubles import Troubles
 from specedit_lsp.turns import Turns
 
 if TYPE_CHECKING:
-    from specedit.edit.completion import Completion
     from specedit.edit.context import Sources
 
+    from specedit.edit.completion import Completion
     from specedit_lsp.backend import Backend
     from specedit_lsp.next_edit import NextEdits
     from specedit_lsp.options import Options, OptionsStore
@@ -195,6 +195,9 @@ class InlineCompletions:
         new = text[span.start : edit.span.start] + edit.new_text + text[edit.span.end : span.end]
         if new == old or "\n" in old or "\r" in old or not new.startswith(text[span.start : cursor]):
             return []
+        if edit.span.start > cursor and not only_adds(new, old):
+            # Editors could not show it so far away, and it would stand in the way of what is proposed here.
+            return []
         if await in_thread(lambda: self._why_withheld(ask.document, text), ask.cancel) or document.text != text:
             return []
         rest = Rest(Span(cursor, span.end), new[cursor - span.start :], next(self._origins))
@@ -230,7 +233,6 @@ class InlineCompletions:
             if ask.cancel.cancelled or self._documents.get(ask.key) is not ask.document:
                 return place, _Answer()
             engine, sources = self._backend.engine(), self._sources(ask.document)
-            ask.is_generating = True
             with self._backend.busy("inline"):
                 # The turn ends with the thread, which goes on for a step where this is cancelled.
                 end_turn = on_loop(turn.pop_all().close)
@@ -298,8 +300,9 @@ class InlineCompletions:
 def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _Answer:
     """Ask the engine, with context; run in a thread."""
     # Grammars load with these, which is not for the server's start.
-    from specedit.edit.completion import CompletionRequest, alternatives, complete
     from specedit.edit.context import ContextBudget, gather
+
+    from specedit.edit.completion import CompletionRequest, alternatives, complete
 
     began = time.perf_counter()
     options = ask.options.inline

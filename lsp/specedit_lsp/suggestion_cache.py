@@ -89,7 +89,7 @@ class Suggestion:
         for end in range(cursor, min(len(text), cursor + max(_MAX_CLOSERS, len(self.replaced))) + 1):
             between = text[cursor:end]
             if text[end : end + _AFTER_CHARS] == self.after and (
-                between == self.replaced or (_CLOSERS.issuperset(between) and _holds(left, between))
+                between == self.replaced or (_CLOSERS.issuperset(between) and only_adds(left, between))
             ):
                 return end
         return None
@@ -160,7 +160,7 @@ def _going_on(rest: Rest, text: str, cursor: int, span: Span, selected_text: str
     return Rest(Span(span.start, rest.span.end), whole, rest.origin)
 
 
-def _holds(text: str, characters: str) -> bool:
-    """Whether the first line of `text` has all `characters`, in order."""
+def only_adds(text: str, standing: str) -> bool:
+    """Whether the first line of `text` has all that is `standing`, in order: what an editor can show as an addition."""
     line = iter("".join(split_lines(text)[:1]))
-    return all(character in line for character in characters)
+    return all(character in line for character in standing)

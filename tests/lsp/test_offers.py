@@ -45,8 +45,10 @@ class Screen:
         self.offers.did_partially_accept({"item": item, "acceptedLength": length})
 
     @property
-    def accepted_chars(self) -> int:
-        return sum(event[2] for event in self.counts.events if event[0] == "accepted")
+    def events(self) -> list[tuple[Any, ...]]:
+        """What was counted, once the document is closed."""
+        self.offers.forget("a.py")
+        return self.counts.events
 
 
 def test_shown_and_accepted():
@@ -70,7 +72,14 @@ def test_parts_are_counted_once():
     for length in (3, 7, 7):
         screen.take(item, length)
     screen.accept(item)
-    assert screen.accepted_chars == 10
+    assert screen.events == [("shown", "inline"), ("accepted", "inline", 10)]
+
+
+def test_a_part_alone_counts_when_the_next_one_comes():
+    screen = Screen()
+    screen.take(screen.offer("compute(1)", origin=1), 3)
+    screen.offer("count(2)", origin=2)
+    assert screen.counts.events == [("shown", "inline"), ("accepted", "inline", 3)]
 
 
 def test_the_rest_of_a_suggestion_is_the_same_suggestion():
@@ -81,30 +90,20 @@ def test_the_rest_of_a_suggestion_is_the_same_suggestion():
     rest = screen.offer("pute(1)")
     screen.show(rest)
     screen.accept(rest)
-    assert [event[0] for event in screen.counts.events].count("shown") == 1
-    assert screen.accepted_chars == 10
-    assert ("rejected", "inline") not in screen.counts.events
+    assert screen.events == [("shown", "inline"), ("accepted", "inline", 10)]
 
 
-def test_lengths_are_utf16_units():
+@pytest.mark.parametrize(("length", "chars"), [(4, 2), (5, 3), (3, 1)], ids=["whole", "more", "half a character"])
+def test_lengths_are_utf16_units(length, chars):
     screen = Screen()
-    item = screen.offer("🎉🎉 done")
-    screen.take(item, 4)
-    assert screen.accepted_chars == 2
-    screen.take(item, 5)
-    assert screen.accepted_chars == 3
-
-
-def test_half_a_character_is_not_accepted():
-    screen = Screen()
-    screen.take(screen.offer("🎉🎉 done"), 3)
-    assert screen.accepted_chars == 1
+    screen.take(screen.offer("🎉🎉 done"), length)
+    assert screen.events[-1] == ("accepted", "inline", chars)
 
 
 def test_what_stood_there_already_was_not_written():
     screen = Screen()
     screen.accept(screen.offer("compute(1)", standing=3))
-    assert screen.accepted_chars == 7
+    assert screen.events[-1] == ("accepted", "inline", 7)
 
 
 def test_one_that_is_followed_by_another_was_rejected():
