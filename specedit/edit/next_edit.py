@@ -1,35 +1,44 @@
 """The next edit: after the user's own edits, the same change at the next places.
 
-`repeats` asks no model. One example teaches too little to be believed anywhere: most places that look alike stay as
-they are. So a change is proposed where two of the user's edits, each taught by itself, agree on the very text, and
-where neither would have changed a line that the user went past; or where a name was changed at its declaration and its
-old name is left without one.
+`repeats` asks no model: it proposes what at least two of the edits agree on, and the uses of a name that was changed
+at its declaration. `ask` has a model rewrite the place that is most like the one that was changed last.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from specedit.edit.document import Document, Span
-from specedit.edit.example import Example, Fragment, contents, examples_for, place_of, prose_lines, word_around
-from specedit.edit.lexemes import tokens_of, unmatched
+from specedit.edit.agreed import Declined, agreed
+from specedit.edit.document import Document, Span, split_lines
+from specedit.edit.example import Example, Fragment, contents, examples_for, prose_lines, word_around
+from specedit.edit.guard import Proposal, check_syntax
 from specedit.edit.recent import RecentEdit
+from specedit.edit.region import line_range
 from specedit.edit.renamed import uses_left
+from specedit.edit.session import EditRequest, run_edit
+from specedit.edit.stream import Hunk
+from specedit.engine.api import CancelToken, Engine, Usage
 
 EXAMPLES = 8
 MOST = 8
 _MAX_EXAMPLE_LINES = 8
-_LEAST_CHANCE = 0.3
-_NEAR_LINES = 10
-_FAR_LINES = 100
+_MAX_CHANGED_LINES = 6
+_LEAST_ALIKE = 0.5
+_SHOWN_LINES = 40
+_REGION_LINES = 3
+_MAX_LINE_CHARS = 400
 
-Declined = frozenset[tuple[str, str]]
-"""Pairs (old line, new line), without their ends, that the user did not want."""
+INSTRUCTION = """\
+I have just changed this:
+
+{before}
+to this:
+
+{after}
+Make the same change here, where it applies, and nothing else. If it does not apply, return the code as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ def repeats(
     lines = contents(document.text)
     edited = frozenset(number for example in examples for number in example.lines)
     prose = prose_lines(lines)
-    found = _agreed(examples, lines, edited, prose, declined)
+    found = agreed(examples, lines, edited, prose, declined)
     for example in examples:
         found = {at: (text, example.number) for at, text in uses_left(example, lines, edited | prose).items()} | found
     here = document.line_number(cursor) - 1
@@ -94,73 +103,140 @@ def is_finished(document: Document, edit: RecentEdit, cursor: int) -> bool:
     return bool(pattern.search(edit.before)) or len(pattern.findall(document.text)) > 1
 
 
-def _agreed(
-    examples: Sequence[Example],
-    lines: Sequence[str],
-    edited: frozenset[int],
-    prose: frozenset[int],
-    declined: Declined,
-) -> dict[int, tuple[str, int]]:
-    """Line, from 0 -> what it becomes by at least two edits, and the number of the newest of these."""
-    ballots: dict[str, dict[str, list[int]]] = {}
-    for at, line in enumerate(lines):
-        if at not in edited and line not in ballots:
-            ballots[line] = _ballot(examples, line)
-    places = {at: ballots[line] for at, line in enumerate(lines) if at not in edited and ballots[line]}
-    passed = _passed(examples, places) | {voter for old, new in declined for voter in ballots.get(old, {}).get(new, ())}
-    found = {}
-    for at, ballot in places.items():
-        text, voters = max(ballot.items(), key=lambda vote: len(vote[1]))
-        newest = min(voter for votes in ballot.values() for voter in votes)
-        agreeing = [examples[voter] for voter in voters]
-        if (
-            newest not in voters
-            or passed.intersection(voters)
-            or len(voters) < _voters_needed(agreeing, at, lines[at], text)
-        ):
-            continue
-        in_prose = [number in prose for example in agreeing for number in example.lines]
-        if (not in_prose or (at in prose) in in_prose) and all(
-            _alike(example, lines[at], text) for example in agreeing
-        ):
-            found[at] = (text, examples[newest].number)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a model proposed.
+
+    Attributes:
+        edits: in the order of the text; none where it would change nothing, or what it wrote is not to be trusted.
+        usage: what the answer cost.
+        failure: why there is no answer, for the user; empty where there is one, or the model was not needed.
+    """
+
+    edits: tuple[NextEdit, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    failure: str = ""
+
+
+def place_to_ask_about(
+    document: Document, recent: Sequence[RecentEdit], cursor: int, *, finished: bool = False
+) -> int | None:
+    """The line, from 0, that is most like the one that was changed last, ahead of the cursor first; None if none is."""
+    examples = list(examples_for(document, recent[:EXAMPLES], _MAX_EXAMPLE_LINES))
+    if not examples or examples[0].edit != recent[0] or not (finished or is_finished(document, recent[0], cursor)):
+        return None
+    # Lines that only came in, or went, are new code mostly: what they would be elsewhere, nothing tells.
+    told = [line for line in examples[0].old if line.strip() and examples[0].edit.after.strip()]
+    edited = {number for example in examples for number in example.lines}
+    here = document.line_number(cursor) - 1
+    wanted = _words(told[0]) if told else frozenset()
+    best, found = _LEAST_ALIKE, None
+    lines = contents(document.text)
+    for at in (*range(here, len(lines)), *range(min(here, len(lines)))):
+        likeness = _likeness(wanted, lines[at]) if at not in edited and lines[at] not in examples[0].new else 0.0
+        if likeness > best:
+            best, found = likeness, at
     return found
 
 
-def _voters_needed(agreeing: Sequence[Example], at: int, line: str, text: str) -> float:
-    """How many edits have to agree: more of them further away, and where each one changed something else."""
-    distance = min((abs(at - number) for example in agreeing for number in example.lines), default=_FAR_LINES + 1)
-    change = Fragment.of(line, text)
-    same = any(Fragment.of(old, new)[1:] == change[1:] for example in agreeing for old, new in example.changed)
-    if not same:
-        renames = any(example.renamed for example in agreeing)
-        return 4 if distance < _NEAR_LINES and not renames else math.inf
-    return 2 if distance < _NEAR_LINES else 3 if distance <= _FAR_LINES else 4
+def ask(
+    document: Document,
+    recent: Sequence[RecentEdit],
+    cursor: int,
+    engine: Engine,
+    cancel: CancelToken,
+    *,
+    finished: bool = False,
+    declined: Declined = frozenset(),
+) -> Asked:
+    """Have the model make the last edit's change at the place that is most like it.
+
+    The model is shown at most forty lines before and after that place, and may change a few. What it writes is proposed
+    only if it changes few lines, puts in or takes out a word that the user's edit did, and passes the guards.
+
+    Raises:
+        UsageError: the engine finds the request itself wrong.
+    """
+    at = place_to_ask_about(document, recent, cursor, finished=finished)
+    if at is None:
+        return Asked()
+    example = Example(recent[0], document)
+    first, last = _around(document, example, at)
+    shown_first, shown_last = max(0, first - _SHOWN_LINES), min(len(document.line_spans), last + _SHOWN_LINES) - 1
+    start = document.line_spans[shown_first].start
+    shown = replace(document, text=document.text[start : document.line_spans[shown_last].end])
+    instruction = INSTRUCTION.format(before=_block(example.old), after=_block(example.new))
+    region = line_range(shown, first - shown_first + 1, last - shown_first)
+    result = run_edit(EditRequest(shown, region, instruction, cancel=cancel), engine)
+    if result.status == "failed":
+        return Asked(failure=result.reason)
+    if result.status != "changed" or not _is_small(result.hunks) or not _is_same_change(result.hunks, example):
+        return Asked(usage=result.usage)
+    new_text = document.text[:start] + result.document.text + document.text[start + len(shown.text) :]
+    if check_syntax(Proposal(document.path, instruction, document.text, new_text, "", "")):
+        return Asked(usage=result.usage)
+    edits = [
+        _of_hunk(document, replace(hunk, start_line=hunk.start_line + shown_first), example.number)
+        for hunk in result.hunks
+        if (hunk.old.rstrip("\r\n"), hunk.new.rstrip("\r\n")) not in declined
+    ]
+    return Asked(tuple(edits), result.usage)
 
 
-def _ballot(examples: Sequence[Example], line: str) -> dict[str, list[int]]:
-    """What a line may become -> the examples that say so, the newest first."""
-    votes = defaultdict(list)
-    for voter, example in enumerate(examples):
-        for prediction in example.predict(line):
-            if prediction.confidence >= _LEAST_CHANCE:
-                votes[prediction.text].append(voter)
-    return votes
+def _around(document: Document, example: Example, at: int) -> tuple[int, int]:
+    """The lines [first, last) around a line that the model may change: none of those that were just edited."""
+    first, last = at, at + 1
+    while first > 0 and at - first < _REGION_LINES and first - 1 not in example.lines:
+        first -= 1
+    below = at + max(1, len(example.old)) + _REGION_LINES
+    while last < min(below, len(document.line_spans)) and last not in example.lines:
+        last += 1
+    return first, last
 
 
-def _passed(examples: Sequence[Example], places: dict[int, dict[str, list[int]]]) -> set[int]:
-    """The examples that would have changed a line between the user's edits, which was left as it is."""
-    own = [example.lines[0] for example in examples if example.lines]
-    between = range(min(own, default=0), max(own, default=0))
-    return {voter for at in places if at in between for voters in places[at].values() for voter in voters}
+def _is_small(hunks: Sequence[Hunk]) -> bool:
+    return sum(max(len(split_lines(hunk.old)), len(split_lines(hunk.new))) for hunk in hunks) <= _MAX_CHANGED_LINES
 
 
-def _alike(example: Example, line: str, text: str) -> bool:
-    """Whether a line changes in the same kind of place as an example did, and no bracket loses its partner."""
-    change = Fragment.of(line, text)
-    if re.fullmatch(r"[\d.\s]+", change.old) and re.fullmatch(r"[\d.\s]+", change.new):
-        return False
-    return place_of(line, change.start) in example.places and unmatched(tokens_of(line)) == unmatched(tokens_of(text))
+def _is_same_change(hunks: Sequence[Hunk], example: Example) -> bool:
+    """Whether each hunk puts in, or takes out, something that the example did."""
+    gone, come = _difference("\n".join(example.old), "\n".join(example.new))
+    for hunk in hunks:
+        hunk_gone, hunk_come = _difference(hunk.old, hunk.new)
+        if not (come & hunk_come or (gone & hunk_gone and not come)):
+            return False
+    return bool(hunks)
+
+
+def _difference(old: str, new: str) -> tuple[frozenset[str], frozenset[str]]:
+    one, other = frozenset(re.findall(r"\w+|[^\w\s]", old)), frozenset(re.findall(r"\w+|[^\w\s]", new))
+    return one - other, other - one
+
+
+def _of_hunk(document: Document, hunk: Hunk, like: int) -> NextEdit:
+    start = (
+        document.line_spans[hunk.start_line - 1].start
+        if hunk.start_line <= len(document.line_spans)
+        else len(document.text)
+    )
+    if len(split_lines(hunk.old)) == len(split_lines(hunk.new)) == 1:
+        change = Fragment.of(hunk.old, hunk.new)
+        span = Span(start + change.start, start + change.start + len(change.old))
+        return NextEdit(span, change.new, "model", like)
+    return NextEdit(Span(start, start + len(hunk.old)), hunk.new, "model", like)
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "".join(f"    {line}\n" for line in lines) or "    (nothing)\n"
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+|[^\w\s]", line[:_MAX_LINE_CHARS]))
+
+
+def _likeness(wanted: frozenset[str], line: str) -> float:
+    words = _words(line)
+    return 2 * len(wanted & words) / (len(wanted) + len(words)) if wanted and words else 0.0
 
 
 def _next_edit(document: Document, at: int, line: str, text: str, like: int) -> NextEdit:
