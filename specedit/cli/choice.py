@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from specedit.config import PLACES, Settings, server_url
-from specedit.engine.api import Engine, FimMarkers, GenerateRequest, TextChunk
+from specedit.config import Settings
+from specedit.engine.api import Engine, GenerateRequest, TextChunk
 from specedit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ def choose(
                 f"{local_flags[0]} is for a model in this process, and the engine is {engine}: leave it out, or add "
                 "--engine local"
             )
+        from specedit.engine.choice import server_of
+
         server = server_of(settings)
         return _shared(settings, say) if server is None else _asked(server)
     only_here = bool(local_flags) or any(os.environ.get(name) for name in _OF_THIS_PROCESS)
@@ -86,73 +87,20 @@ def choose(
     return _local(settings, draft=draft, ask=ask, say=say)
 
 
-def server_of(
-    settings: Settings,
-    *,
-    fim_markers: FimMarkers | None = None,
-    wait_seconds: float = 0.0,
-    say: Callable[[str], None] = lambda _: None,
-) -> RemoteEngine | None:
-    """The server whose address the settings give, or a `specedit serve` of this user that runs; not asked yet.
-
-    None where the settings name another place, or nothing runs. Without a key, a server of this user at the address is
-    given its own token.
-
-    Args:
-        settings: what the user wants.
-        fim_markers: the model's markers for filling in the middle.
-        wait_seconds: how long to wait for a server of this user that is still loading.
-        say: told what is waited for.
-
-    Raises:
-        ConfigError: the address can't be used, or the runtime directory is not private.
-    """
-    model, key = settings.model, settings.api_key
-    url = None if settings.engine in PLACES else settings.engine
-    if settings.engine is None:
-        from specedit.engine.discovery import find_server
-
-        if server := find_server(settings.model, wait_seconds=wait_seconds, on_progress=say):
-            url, model, key = server.url, server.model, server.token
-    elif url is not None and key is None:
-        from specedit.engine.discovery import token_of
-
-        with suppress(ConfigError):
-            key = token_of(server_url(url))
-    if url is None:
-        return None
-    # Imported late, as a model in this process needs no HTTP.
-    from specedit.engine.client.transport import Timeouts
-    from specedit.engine.remote import RemoteEngine
-
-    return RemoteEngine(
-        url,
-        model=model,
-        api_key=key,
-        send_prediction=settings.send_prediction,
-        fim_markers=fim_markers,
-        timeouts=Timeouts(read_seconds=settings.engine_timeout_seconds),
-    )
-
-
-def title_of(engine: RemoteEngine) -> str:
-    """Where a server is and what runs there, for the user; asks it."""
-    from specedit.engine.client.dialect import TITLES
-
-    return f"{engine.url} ({TITLES[engine.kind]})"
-
-
 def _asked(engine: RemoteEngine) -> Choice:
+    from specedit.engine.choice import title_of
+
     served = engine.connect()
     return Choice(served.id, lambda: engine, title_of(engine), is_ours=served.kind == "specedit")
 
 
 def _running(settings: Settings, say: Callable[[str], None]) -> Choice | None:
     """A server of this user that has the model, if one runs."""
-    from specedit.engine.discovery import servers
+    from specedit.engine.choice import server_of
+    from specedit.engine.discovery import once_a_step, servers
 
     try:
-        engine = server_of(settings, wait_seconds=settings.engine_timeout_seconds, say=say)
+        engine = server_of(settings, wait_seconds=settings.engine_timeout_seconds, on_progress=once_a_step(say))
         models = {record.model for record in servers()}
     except ConfigError as error:
         say(f"running servers were not looked for: {error}")
@@ -165,9 +113,9 @@ def _running(settings: Settings, say: Callable[[str], None]) -> Choice | None:
 
 
 def _shared(settings: Settings, say: Callable[[str], None]) -> Choice:
-    from specedit.engine.discovery import SharedEngine
+    from specedit.engine.discovery import SharedEngine, once_a_step
 
-    engine = SharedEngine(settings.model, on_progress=say)
+    engine = SharedEngine(settings.model, on_progress=once_a_step(say))
     return Choice(engine.model_name, lambda: engine, "the server that all editors share")
 
 

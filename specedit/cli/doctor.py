@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from specedit.cli.choice import server_of, title_of
 from specedit.cli.exits import NO_ENGINE, ended_by_errors
 from specedit.cli.terminal import harmless
 from specedit.config import Settings, load_settings, user_config_file
@@ -82,6 +81,8 @@ def checks(*, engine: str | None = None, model: str | None = None) -> Iterator[C
         return
     yield Check("settings", "ok", f"{user_file}{there}, project {root}")
     yield _servers()
+    from specedit.engine.choice import server_of
+
     try:
         server = server_of(settings, fim_markers=_markers(settings))
     except SpecEditError as error:
@@ -111,6 +112,8 @@ def _servers() -> Check:
 
 
 def _remote(engine: RemoteEngine, settings: Settings) -> Iterator[Check]:
+    from specedit.engine.choice import title_of
+
     try:
         served = engine.connect()
     except SpecEditError as error:

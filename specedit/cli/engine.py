@@ -43,7 +43,12 @@ def find_model(model: str | None, *, settings: Settings, ask: Callable[[str], bo
 
 
 def load_engine(
-    found: ResolvedModel, *, settings: Settings, draft: bool = True, kv_bytes: int | None = None
+    found: ResolvedModel,
+    *,
+    settings: Settings,
+    draft: bool = True,
+    kv_bytes: int | None = None,
+    on_share: Callable[[float], None] = lambda _: None,
 ) -> LocalEngine:
     """Load a model in this process.
 
@@ -52,6 +57,7 @@ def load_engine(
         settings: device, dtype, draft budget and drafters come from here.
         draft: False decodes one token a step.
         kv_bytes: what keys and values of recent and of paused answers may take; None chooses.
+        on_share: told how much of the loading is done, 0 to 1.
 
     Raises:
         ModelError: it can't be loaded, or can't be driven exactly.
@@ -69,6 +75,7 @@ def load_engine(
         kv_bytes=kv_bytes,
         fim_markers=found.entry.fim,
         stop_tokens=found.entry.stop_tokens,
+        on_share=on_share,
     )
 
 

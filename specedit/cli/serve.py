@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from specedit import __version__
 from specedit.cli.exits import ended_by_errors
 from specedit.cli.interrupt import Interrupt
 from specedit.config import Settings, load_settings
-from specedit.errors import UsageError
+from specedit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from specedit.engine.discovery import Registration, ServerRecord
@@ -198,7 +199,7 @@ def _ensure(options: _Options) -> None:
         settings.model,
         options=passed_on,
         idle_exit_minutes=options.idle_exit or discovery.IDLE_EXIT_MINUTES,
-        on_progress=_say,
+        on_progress=discovery.once_a_step(_say),
     )
     click.echo(
         json.dumps({"url": server.url, "token_file": server.token_file, "model": server.model, "pid": server.pid})
@@ -241,6 +242,7 @@ class _Serving:
                 version=__version__,
                 started=time.time(),
                 step=f"loading {model}",
+                percent=0,
             )
 
         # From here on a signal ends the service, which takes them over: it breaks off nothing half-made.
@@ -261,7 +263,9 @@ class _Serving:
                 )
                 if not options.is_local and options.ssl_certfile is None:
                     _say("all on the way can read the token and the code: give --ssl-certfile, or use an SSH tunnel")
-                is_ended = self._serve(sockets[0], registration, lambda: self._loaded(found, model, token), token)
+                is_ended = self._serve(
+                    sockets[0], registration, self._loading(registration, found, model, token), token
+                )
             finally:
                 registration.remove()
         if not is_ended:
@@ -333,7 +337,23 @@ class _Serving:
         certificate, key = self.options.ssl_certfile, self.options.ssl_keyfile
         return Tls(certificate, key) if certificate is not None and key is not None else None
 
-    def _loaded(self, found: ResolvedModel, model: str, token: str) -> Loaded:
+    def _loading(
+        self, registration: Registration, found: ResolvedModel, model: str, token: str
+    ) -> Callable[[], Loaded]:
+        """Loads the model, and has the record say how far that is."""
+        step = registration.record.step
+        percents = [0]
+
+        def tell(share: float) -> None:
+            if (percent := int(100 * share)) > percents[-1]:
+                percents.append(percent)
+                # Whoever waits can do without.
+                with suppress(ConfigError):
+                    registration.update(state="loading", step=step, percent=percent)
+
+        return lambda: self._loaded(found, model, token, tell)
+
+    def _loaded(self, found: ResolvedModel, model: str, token: str, on_share: Callable[[float], None]) -> Loaded:
         """Load the model, and put the queue and the application before it."""
         from specedit.cli import engine as engines
         from specedit.engine.scheduler import Scheduler
@@ -343,7 +363,7 @@ class _Serving:
         from specedit.engine.serving.request_log import RequestLog
 
         options = self.options
-        engine = engines.load_engine(found, settings=self.settings, kv_bytes=options.kv_bytes)
+        engine = engines.load_engine(found, settings=self.settings, kv_bytes=options.kv_bytes, on_share=on_share)
         for line in (f"{model} runs on {engine.device}", *engine.warnings):
             _say(line)
         metrics = Metrics()

@@ -57,6 +57,7 @@ class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
         started: Unix time in seconds.
         state: "ready" once the model is loaded.
         step: what it does until then.
+        percent: how much of that is done, 0 to 100; None where nobody knows.
     """
 
     url: str
@@ -67,6 +68,27 @@ class ServerRecord(msgspec.Struct, frozen=True, kw_only=True):
     started: float
     state: Literal["loading", "ready"] = "loading"
     step: str = ""
+    percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is waited for, in a few words, and how much of it is done: 0 to 100 percent, None where nobody knows."""
+
+    step: str
+    percent: int | None = None
+
+
+def once_a_step(say: Callable[[str], None]) -> Callable[[Progress], None]:
+    """Has each step said once, for whoever writes lines."""
+    said: list[str] = []
+
+    def on_progress(progress: Progress) -> None:
+        if progress.step not in said[-1:]:
+            said.append(progress.step)
+            say(progress.step)
+
+    return on_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +113,27 @@ class Registration:
         self.record = record
         self._file = directory / f"{record.pid}-{_slug(record.model)}.json"
         self._lock = _lock_of(self._file)
+        # A thread may say how far it is while another one ends the process.
+        self._writing = threading.Lock()
+        self._is_removed = False
         self._lock.acquire(timeout=_PROBE_SECONDS)
         write_privately(self._file, msgspec.json.encode(record))
 
-    def update(self, *, state: Literal["loading", "ready"], step: str = "") -> None:
-        """Say how far it is."""
-        self.record = msgspec.structs.replace(self.record, state=state, step=step)
-        write_privately(self._file, msgspec.json.encode(self.record))
+    def update(self, *, state: Literal["loading", "ready"], step: str = "", percent: int | None = None) -> None:
+        """Say how far it is; nothing where the record was removed."""
+        with self._writing:
+            if self._is_removed:
+                return
+            self.record = msgspec.structs.replace(self.record, state=state, step=step, percent=percent)
+            write_privately(self._file, msgspec.json.encode(self.record))
 
     def remove(self) -> None:
         """Take the record away; idempotent."""
-        self._file.unlink(missing_ok=True)
-        self._lock.release()
-        Path(self._lock.lock_file).unlink(missing_ok=True)
+        with self._writing:
+            self._is_removed = True
+            self._file.unlink(missing_ok=True)
+            self._lock.release()
+            Path(self._lock.lock_file).unlink(missing_ok=True)
 
 
 def register(make: Callable[[], ServerRecord], *, model: str, beside: bool = False) -> Registration | ServerRecord:
@@ -193,20 +223,20 @@ def _slug(model: str) -> str:
 
 
 def find_server(
-    model: str | None, *, wait_seconds: float = 0.0, on_progress: Callable[[str], None] = lambda _: None
+    model: str | None, *, wait_seconds: float = 0.0, on_progress: Callable[[Progress], None] = lambda _: None
 ) -> Server | None:
     """A server of this user on this machine that answers, has the model loaded, and is of this version.
 
     Args:
         model: the model as the user names it; None takes whatever was started last.
         wait_seconds: how long to wait for one that is still loading, where none is ready.
-        on_progress: told what is waited for, once a step.
+        on_progress: told what is waited for whenever that changes.
 
     Raises:
         ConfigError: the runtime directory is not private.
     """
     deadline = time.monotonic() + wait_seconds
-    said = ""
+    said: Progress | None = None
     while True:
         fitting = [record for record in servers() if _fits(record, model)]
         for record in fitting:
@@ -215,9 +245,10 @@ def find_server(
         loading = next((record for record in fitting if record.state == "loading"), None)
         if loading is None or time.monotonic() >= deadline:
             return None
-        if loading.step != said:
-            said = loading.step
-            on_progress(f"waiting for the server at {loading.url}: {said}")
+        progress = Progress(f"waiting for the server at {loading.url}: {loading.step}", loading.percent)
+        if progress != said:
+            said = progress
+            on_progress(progress)
         time.sleep(_POLL_SECONDS)
 
 
@@ -278,7 +309,7 @@ def ensure_server(
     *,
     options: Sequence[str] = (),
     idle_exit_minutes: float = IDLE_EXIT_MINUTES,
-    on_progress: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
     cancel: CancelToken | None = None,
     timeout_seconds: float = 600.0,
 ) -> Server:
@@ -291,7 +322,7 @@ def ensure_server(
             default.
         options: more options of `specedit serve` for one that has to be started.
         idle_exit_minutes: a started one ends after so long without work.
-        on_progress: told what is waited for, once a step.
+        on_progress: told what is waited for whenever that changes.
         cancel: ends the waiting; the server goes on loading.
         timeout_seconds: the longest wait.
 
@@ -303,7 +334,7 @@ def ensure_server(
     cancel = cancel or CancelToken()
     deadline = time.monotonic() + timeout_seconds
     started: _Started | None = None
-    said = ""
+    said: Progress | None = None
     while not cancel.cancelled:
         # Asked before the records are read: one that ends because another one runs is no failure.
         ended = started is not None and started.process.poll() is not None
@@ -316,20 +347,20 @@ def ensure_server(
             started = _start(model, options, idle_exit_minutes)
         elif not living and started is not None and ended:
             raise started.failure()
-        step = _step(living, ready)
-        if step != said:
-            on_progress(step)
-            said = step
+        progress = _progress(living, ready)
+        if progress != said:
+            said = progress
+            on_progress(progress)
         if time.monotonic() > deadline:
             raise _too_late(living, started, timeout_seconds)
         time.sleep(_POLL_SECONDS)
     raise EngineError("cancelled while the server was starting")
 
 
-def _step(living: Sequence[ServerRecord], ready: Sequence[ServerRecord]) -> str:
+def _progress(living: Sequence[ServerRecord], ready: Sequence[ServerRecord]) -> Progress:
     if ready:
-        return f"waiting for the server at {ready[0].url}"
-    return living[0].step if living else "starting a server"
+        return Progress(f"waiting for the server at {ready[0].url}")
+    return Progress(living[0].step, living[0].percent) if living else Progress("starting a server")
 
 
 def _too_late(living: Sequence[ServerRecord], started: _Started | None, seconds: float) -> UnreachableError:
@@ -410,7 +441,7 @@ class SharedEngine:
         *,
         options: Sequence[str] = (),
         idle_exit_minutes: float = IDLE_EXIT_MINUTES,
-        on_progress: Callable[[str], None] = lambda _: None,
+        on_progress: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         """Make an engine; no server is looked for yet. Arguments as in `ensure_server`."""
         self._model = model

@@ -28,6 +28,10 @@ from specedit.errors import EngineError
 _DEFAULT_BUDGET = 128
 _DEFAULT_BUDGET_CPU_UNMEASURED = 32
 
+#: How much of loading is done once the libraries are imported, the tokenizer is there, the weights are there. That the
+#: weights of a larger model take longer only makes the middle part slower.
+_IMPORTED, _TOKENIZED, _WEIGHED = 0.2, 0.4, 0.9
+
 #: Of keys and values, where nothing else is said: on the CPU, and the share of a device's free memory.
 _DEFAULT_KV_BYTES_CPU = 2 << 30
 _DEFAULT_KV_SHARE = 0.6
@@ -106,19 +110,29 @@ class LocalEngine:
         kv_bytes: int | None = None,
         fim_markers: FimMarkers | None = None,
         stop_tokens: Collection[str] = (),
+        on_share: Callable[[float], None] = lambda _: None,
     ) -> LocalEngine:
         """Load model and tokenizer from a directory; arguments as in `Target.load`, `Tokenizer.load` and `__init__`.
 
         In `costs_dir` lie the measured costs of forwards; a model that is new there is measured, which takes about two
-        seconds. Without it nothing is measured.
+        seconds. Without it nothing is measured. `on_share` is told how much of the loading is done, 0 to 1 and never
+        less than before; importing this module counts as the first fifth.
 
         Raises:
             ModelError: the model can't be loaded or can't be driven exactly.
         """
+        on_share(_IMPORTED)
         tokenizer = Tokenizer.load(path, fim_markers)
+        on_share(_TOKENIZED)
         with ThreadPoolExecutor(1) as aside:
             warm = aside.submit(warm_up, tokenizer, drafters) if draft_budget != 0 else None
-            target = Target.load(path, device=device, dtype=dtype)
+            target = Target.load(
+                path,
+                device=device,
+                dtype=dtype,
+                on_share=lambda share: on_share(_TOKENIZED + share * (_WEIGHED - _TOKENIZED)),
+            )
+        on_share(_WEIGHED)
         if warm is not None:
             warm.result()
         drafts = draft_budget != 0 and target.plain_only is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -47,20 +47,28 @@ class Target:
         self.plain_only = self._find_obstacle()
 
     @classmethod
-    def load(cls, path: Path, *, device: str = "auto", dtype: DtypeName = "auto") -> Target:
+    def load(
+        cls,
+        path: Path,
+        *,
+        device: str = "auto",
+        dtype: DtypeName = "auto",
+        on_share: Callable[[float], None] = lambda _: None,
+    ) -> Target:
         """Load a directory of safetensors.
 
         Args:
             path: holds config.json and the weights.
             device: as torch calls it; "auto" takes CUDA, else MPS, else the CPU.
             dtype: "auto" takes float32 on the CPU, bfloat16 on CUDA, float16 on MPS.
+            on_share: told which share of the weights' tensors is there, 0 to 1.
 
         Raises:
             ModelError: the files are no causal language model, or weights are missing or left over (all are named).
         """
         place = _choose_device(device)
         kind = _choose_dtype(dtype, place)
-        with _quiet_loading():
+        with _quiet_loading(on_share):
             try:
                 model, info = AutoModelForCausalLM.from_pretrained(
                     path,
@@ -297,15 +305,32 @@ def _choose_dtype(name: DtypeName, device: torch.device) -> torch.dtype:
 
 
 class _quiet_loading:  # noqa: N801 - reads as a verb where it is used
-    """Keeps transformers' own progress bars and warnings off the terminal while it loads."""
+    """Keeps transformers' own progress bars and warnings off the terminal while it loads; tells how far it is."""
+
+    def __init__(self, on_share: Callable[[float], None] = lambda _: None) -> None:
+        self._on_share = on_share
 
     def __enter__(self) -> None:
         self._verbosity = transformers_logging.get_verbosity()
         self._bars = transformers_logging.is_progress_bar_enabled()
         transformers_logging.set_verbosity_error()
         transformers_logging.disable_progress_bar()
+        self._hook = transformers_logging.set_tqdm_hook(self._bar)
 
     def __exit__(self, *_: object) -> None:
+        transformers_logging.set_tqdm_hook(self._hook)
         transformers_logging.set_verbosity(self._verbosity)
         if self._bars:
             transformers_logging.enable_progress_bar()
+
+    def _bar(self, make: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What transformers goes through while it draws nothing: of the weights, each is counted."""
+        items = given[0] if given else None
+        if isinstance(items, Sized) and isinstance(items, Iterable) and named.get("desc") == "Loading weights":
+            return self._counted(items)
+        return make(*given, **named)
+
+    def _counted(self, items: Any) -> Iterator[Any]:
+        for done, item in enumerate(items):
+            self._on_share(done / len(items))
+            yield item

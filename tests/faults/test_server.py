@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from specedit.engine.api import CancelToken, GenerateRequest, Message
-from specedit.engine.discovery import SharedEngine, ensure_server, find_server, servers
+from specedit.engine.discovery import Progress, SharedEngine, ensure_server, find_server, servers
 from specedit.errors import EngineError, UnreachableError
 from tests.faults.serving import (
     PATIENCE_SECONDS,
@@ -149,15 +149,26 @@ def test_of_two_that_ensure_at_once_both_get_one_server_and_the_next_request_sur
 
 def test_a_server_that_is_killed_while_it_loads_is_told_and_replaced(place: Path, model: Path) -> None:
     with ThreadPoolExecutor(1) as aside:
-        steps: list[str] = []
+        steps: list[Progress] = []
         ensured = aside.submit(ensure_server, str(model), on_progress=steps.append)
         [loading] = until(servers)
         os.kill(loading.pid, signal.SIGKILL)
         with pytest.raises(UnreachableError, match="ended before it was ready") as failed:
             ensured.result(PATIENCE_SECONDS)
     assert "loading" in str(failed.value), "the last lines of its log are shown"
-    assert steps[0] == "starting a server"
+    assert steps[0].step == "starting a server"
     assert servers() == []
+
+
+def test_a_server_says_how_much_is_loaded(place: Path, model: Path) -> None:
+    told: list[Progress] = []
+    server = ensure_server(str(model), on_progress=told.append)
+    percents = [progress.percent for progress in told if progress.percent is not None]
+    assert percents == sorted(set(percents)), "it never goes back"
+    assert percents[0] == 0
+    assert percents[-1] < 100
+    [record] = servers()
+    assert (record.pid, record.state, record.percent) == (server.pid, "ready", None)
 
 
 def test_a_server_that_can_not_start_says_why(place: Path) -> None:

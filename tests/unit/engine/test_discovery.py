@@ -14,7 +14,15 @@ import msgspec
 import pytest
 
 from specedit.engine import discovery, runtime
-from specedit.engine.discovery import Registration, find_server, register, servers
+from specedit.engine.discovery import (
+    Progress,
+    Registration,
+    ensure_server,
+    find_server,
+    once_a_step,
+    register,
+    servers,
+)
 from specedit.errors import ConfigError
 from tests.unit.engine.registered_server import answering, record
 
@@ -85,16 +93,16 @@ def test_the_token_of_a_server_at_an_address_is_known_while_it_lives() -> None:
 
 
 def test_a_server_that_loads_is_waited_for_where_that_is_wanted() -> None:
-    said: list[str] = []
+    said: list[Progress] = []
     with answering("tiny") as server:
-        told = {"state": "loading", "step": "loading tiny"}
+        told = {"state": "loading", "step": "loading tiny", "percent": 40}
         registration = register(lambda: record(server, "tiny", **told), model="tiny")
         assert isinstance(registration, Registration)
         try:
             assert find_server("tiny") is None
 
-            def ready(step: str) -> None:
-                said.append(step)
+            def ready(progress: Progress) -> None:
+                said.append(progress)
                 registration.update(state="ready")
 
             found = find_server("tiny", wait_seconds=30, on_progress=ready)
@@ -102,8 +110,9 @@ def test_a_server_that_loads_is_waited_for_where_that_is_wanted() -> None:
             registration.remove()
     assert found is not None
     assert found.model == "tiny"
-    assert len(said) == 1
-    assert "loading tiny" in said[0]
+    [progress] = said
+    assert "loading tiny" in progress.step
+    assert progress.percent == 40
 
 
 def test_a_server_that_ends_while_it_loads_is_not_waited_for() -> None:
@@ -231,6 +240,43 @@ def test_an_update_is_seen_at_once() -> None:
         registration.remove()
         registration.remove()
         assert find_server("tiny") is None
+
+
+def test_how_far_the_loading_is_is_told_whenever_that_changes() -> None:
+    said: list[Progress] = []
+    with answering("tiny") as server:
+        registration = register(lambda: record(server, "tiny", state="loading", step="loading"), model="tiny")
+        assert isinstance(registration, Registration)
+
+        def go_on(progress: Progress) -> None:
+            said.append(progress)
+            if progress.percent == 60:
+                registration.update(state="ready")
+            else:
+                registration.update(state="loading", step="loading", percent=(progress.percent or 0) + 30)
+
+        assert ensure_server("tiny", on_progress=go_on, timeout_seconds=30).model == "tiny"
+        registration.remove()
+    assert [progress.percent for progress in said] == [None, 30, 60]
+    assert {progress.step for progress in said} == {"loading"}
+
+
+def test_lines_are_said_once_a_step() -> None:
+    said: list[str] = []
+    on_progress = once_a_step(said.append)
+    for progress in (Progress("a"), Progress("a", 1), Progress("a", 2), Progress("b", 2), Progress("a", 3)):
+        on_progress(progress)
+    assert said == ["a", "b", "a"]
+
+
+def test_a_record_that_was_removed_stays_away() -> None:
+    with answering("tiny") as server:
+        registration = register(lambda: record(server, "tiny", state="loading"), model="tiny")
+        assert isinstance(registration, Registration)
+        registration.remove()
+        registration.update(state="ready", percent=50)
+        assert servers() == []
+        assert list((runtime.runtime_dir() / "servers").iterdir()) == []
 
 
 def test_looking_loads_nothing_heavy() -> None:

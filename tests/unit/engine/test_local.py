@@ -306,6 +306,15 @@ def test_a_directory_loads_as_an_engine(model_path):
     assert_right(engine, ask())
 
 
+def test_loading_says_how_far_it_is(model_path):
+    shares: list[float] = []
+    LocalEngine.load(model_path, device="cpu", draft_budget=0, on_share=shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] > 0
+    assert shares[-1] < 1
+    assert len(set(shares)) > 5, "the weights are counted one by one"
+
+
 def test_a_recurrent_model_decodes_plainly_and_says_so_in_one_line(tmp_path):
     config = MambaConfig(
         vocab_size=BYTE_VOCAB, hidden_size=32, num_hidden_layers=2, state_size=4, bos_token_id=0, eos_token_id=EOS_ID
