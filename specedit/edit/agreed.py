@@ -18,7 +18,7 @@ from specedit.edit.lexemes import tokens_of, unmatched
 Declined = frozenset[tuple[str, str]]
 """Pairs (old line, new line), without their ends, that the user did not want."""
 
-_LEAST_CHANCE = 0.25
+_LEAST_CHANCE, _LEAST_CHANCE_OF_NAME = 0.3, 0.25
 _NEAR_LINES = 10
 _FAR_LINES = 100
 
@@ -79,8 +79,9 @@ def _ballot(examples: Sequence[Example], line: str) -> dict[str, list[int]]:
     """What a line may become -> the examples that say so, the newest first."""
     votes = defaultdict(list)
     for voter, example in enumerate(examples):
+        least = _LEAST_CHANCE_OF_NAME if example.renamed else _LEAST_CHANCE
         for prediction in example.predict(line):
-            if prediction.confidence >= _LEAST_CHANCE:
+            if prediction.confidence >= least:
                 votes[prediction.text].append(voter)
     return votes
 
