@@ -19,12 +19,13 @@ def why_withheld(uri: str, path: Path | None, text: str, settings: Settings) -> 
         text: what it holds.
         settings: what counts as a secret, and what is allowed.
     """
-    name = path or Path("/", unquote(urlsplit(uri).path))
-    root = project_root(path) if path else Path("/")
-    if rule := secret_rule(name, root, settings.secret_patterns):
-        return f"by its name ({rule}) it is a secret"
-    if path and not settings.allow_ignored and (source := ignored_by(path, root)):
-        return f"it is ignored by {source}; allow_ignored in your own settings lifts this"
+    # A link is judged by what it leads to, too.
+    for name in dict.fromkeys([path, path.resolve()]) if path else [Path("/", unquote(urlsplit(uri).path))]:
+        root = project_root(name) if path else Path("/")
+        if rule := secret_rule(name, root, settings.secret_patterns):
+            return f"by its name ({rule}) it is a secret"
+        if path and not settings.allow_ignored and (source := ignored_by(name, root)):
+            return f"it is ignored by {source}; allow_ignored in your own settings lifts this"
     if "\0" in text:
         return "it is binary"
     if _is_larger(text, settings.max_file_bytes):

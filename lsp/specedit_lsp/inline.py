@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol.types import InlineCompletionItem, InlineCompletionList, InlineCompletionParams
 
 from specedit.edit.document import Document, Span
+from specedit.edit.files import project_root
 from specedit.engine.api import Engine
 from specedit.errors import SpecEditError, UnsupportedModelError
 from specedit_lsp.ask import Ask
@@ -28,9 +30,8 @@ from specedit_lsp.troubles import Troubles
 from specedit_lsp.turns import Turns
 
 if TYPE_CHECKING:
-    from specedit.edit.context import Sources
-
     from specedit.edit.completion import Completion
+    from specedit.edit.context import Sources
     from specedit_lsp.backend import Backend
     from specedit_lsp.next_edit import NextEdits
     from specedit_lsp.options import Options, OptionsStore
@@ -230,7 +231,7 @@ class InlineCompletions:
         with ExitStack() as turn:
             turn.callback(self._turns.give_back, ask.key)
             place = _Place(ask.document.snapshot(), ask.cursor, ask.selected)
-            if ask.cancel.cancelled or self._documents.get(ask.key) is not ask.document:
+            if ask.cancel.cancelled:
                 return place, _Answer()
             engine, sources = self._backend.engine(), self._sources(ask.document)
             with self._backend.busy("inline"):
@@ -300,9 +301,8 @@ class InlineCompletions:
 def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _Answer:
     """Ask the engine, with context; run in a thread."""
     # Grammars load with these, which is not for the server's start.
-    from specedit.edit.context import ContextBudget, gather
-
     from specedit.edit.completion import CompletionRequest, alternatives, complete
+    from specedit.edit.context import ContextBudget, gather
 
     began = time.perf_counter()
     options = ask.options.inline
@@ -316,9 +316,19 @@ def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _An
         suffix_tokens=options.suffix_tokens,
         multi_line=options.multi_line,
         cancel=ask.cancel,
+        name=_name(place.document, sources.root),
     )
     if ask.is_invoked and options.alternatives > 1:
         completions = tuple(alternatives(request, engine, options.alternatives))
     else:
         completions = (complete(request, engine),)
     return _Answer(completions, time.perf_counter() - began)
+
+
+def _name(document: Document, root: Path | None) -> str:
+    """As the files of the context have theirs: relative to the project; nothing for a document that is no file."""
+    path = document.path
+    if path is None or not path.is_absolute():
+        return ""
+    root = root or project_root(path)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else ""

@@ -31,6 +31,12 @@ def test_the_users_own_secrets_are_withheld(tmp_path):
     assert "secret" in why(project(tmp_path) / "private" / "a.py", settings=Settings(secret_patterns=("private/",)))
 
 
+def test_a_link_to_a_secret_is_withheld(tmp_path):
+    (project(tmp_path) / ".env").write_text("KEY=1\n")
+    (tmp_path / "settings.txt").symlink_to(tmp_path / ".env")
+    assert "secret" in why(tmp_path / "settings.txt")
+
+
 @pytest.mark.parametrize("uri", ["untitled:.env", "vscode-remote://host/home/me/.ssh/config", "git:/p/.env?HEAD"])
 def test_secrets_that_are_no_files_are_withheld(uri):
     assert "secret" in why_withheld(uri, None, "KEY=1\n", Settings())
