@@ -120,7 +120,7 @@ def test_the_model_stops_where_it_runs_into_the_text_below():
         ("@cache|", "\ndef f():\n    return 1\nx = 2\n", "\ndef f():\n    return 1"),
         ("# the sum|", "\ndef f(a, b):\n    return a + b\n\nx = 1\n", "\ndef f(a, b):\n    return a + b"),
         ('def f():\n    """|', 'The sum.\n\n    Of all.\n    """\n    x = 1\n', 'The sum.\n\n    Of all.\n    """'),
-        ("class A:|", "\n    x = 1\n\n    def f(self):\n        a\n\n\nb", "\n    x = 1\n\n    def f(self):\n        a"),
+        ("class A:|", "\n    x = 1\n\n    def f():\n        a\n\n\nb", "\n    x = 1\n\n    def f():\n        a"),
         ("x = 1|", "\n\n\ny = 2\n", ""),
     ],
 )  # fmt: skip

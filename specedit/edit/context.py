@@ -1,0 +1,346 @@
+"""What a model is shown beside the text around the cursor: of other files the little that is likely to matter.
+
+Parts follow each other by how long they stay as they are while the user types, so that what an engine has read of them
+can be used again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol
+
+from specedit.config import Settings
+from specedit.edit.access import ignored_by, secret_rule
+from specedit.edit.definitions import Definition, definitions_of
+from specedit.edit.document import Document
+from specedit.edit.files import project_root, read_file
+from specedit.edit.gap import BYTES_PER_TOKEN, Gap
+from specedit.edit.imports import Imported, imported_by
+from specedit.edit.lexemes import DECLARING
+from specedit.edit.prompt import shown_text
+from specedit.edit.recent import RecentEdit
+from specedit.edit.region import language_of
+from specedit.edit.similar import identifiers_of, most_similar
+from specedit.engine.api import ContextFile
+from specedit.errors import FileError
+
+MAX_FILE_CHARS = 200_000
+"""Longer files are not looked at."""
+
+MAX_OPEN_DOCUMENTS = 8
+MAX_EDIT_LINES = 8
+_MOST_MEMBERS = 12
+_MOST_LISTED = 64
+_NEAR_STEP = 8
+_NEAR_LINES_BELOW = 4
+_MARKER_BYTES = 6
+_EDITS_NAME = "recent_edits.diff"
+_DECLARED = re.compile(rf"\b(?:{'|'.join(sorted(DECLARING))})\s+(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBudget:
+    """How many tokens the context may take, and which share of them each part; what one leaves, the next may take.
+
+    Tokens are estimated, see `gap.BYTES_PER_TOKEN`.
+
+    Attributes:
+        total_tokens: of all parts.
+        imports: definitions of what the file imports from the project's files.
+        open_files: the lines of open files that have the most names in common with those at the cursor.
+        definitions: definitions of the names near the cursor, wherever they are.
+        recent: the last edits.
+    """
+
+    total_tokens: int = 512
+    imports: float = 0.25
+    open_files: float = 0.25
+    definitions: float = 0.35
+    recent: float = 0.15
+
+
+class Sources(Protocol):
+    """Where context may come from. All of it may be shown to a model."""
+
+    @property
+    def root(self) -> Path | None:
+        """The project's directory, which names are relative to; None takes that of the file."""
+        ...
+
+    def open_documents(self) -> Sequence[Document]:
+        """Those that an editor has open, the last used first."""
+        ...
+
+    def recent(self) -> Sequence[RecentEdit]:
+        """The last edits, the newest first."""
+        ...
+
+    def read(self, path: Path) -> Document | None:
+        """A file's text; None where there is none, or it must not be shown."""
+        ...
+
+    def list_files(self, directory: Path) -> Sequence[Path]:
+        """The files in a directory, sorted."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiskSources:
+    """The documents of an editor and the files of the disk, without secrets and ignored files.
+
+    Attributes:
+        root: the project's directory, absolute; None takes that of each file.
+        opened: what the editor has open, the last used first.
+        edits: the last edits, the newest first.
+        settings: what counts as a secret, and what is allowed.
+    """
+
+    root: Path | None
+    opened: Sequence[Document] = ()
+    edits: Sequence[RecentEdit] = ()
+    settings: Settings = field(default_factory=Settings)
+
+    def open_documents(self) -> Sequence[Document]:
+        """Those that may be shown, the last used first."""
+        return self._shown_documents
+
+    def recent(self) -> Sequence[RecentEdit]:
+        """The edits of files that may be shown, the newest first."""
+        return [edit for edit in self.edits if self._may_show(edit.path or Path(edit.name))]
+
+    def read(self, path: Path) -> Document | None:
+        """An open document, else the file; None where there is none or a rule forbids it."""
+        for document in self._shown_documents:
+            if document.path == path:
+                return document
+        # Most of the names that are asked for don't exist, and the rules would be looked up for nothing.
+        if not os.path.isfile(path):  # noqa: PTH113 (this is asked often)
+            return None
+        settings = self.settings
+        try:
+            snapshot = read_file(
+                path,
+                root=self.root if self.root and path.is_relative_to(self.root) else None,
+                allow_ignored=settings.allow_ignored,
+                secret_patterns=settings.secret_patterns,
+                max_file_bytes=settings.max_file_bytes,
+            )
+            return Document.from_bytes(snapshot.data, path)
+        except FileError:
+            return None
+
+    def list_files(self, directory: Path) -> Sequence[Path]:
+        """The files in a directory, sorted; at most 64."""
+        try:
+            return sorted(path for path in directory.iterdir() if path.is_file())[:_MOST_LISTED]
+        except OSError:
+            return []
+
+    @cached_property
+    def _shown_documents(self) -> Sequence[Document]:
+        documents = [document for document in self.opened if len(document.text) <= MAX_FILE_CHARS]
+        shown = (document for document in documents if document.path is None or self._may_show(document.path))
+        return [document for document, _ in zip(shown, range(MAX_OPEN_DOCUMENTS), strict=False)]
+
+    def _may_show(self, path: Path) -> bool:
+        names = [path, Path(os.path.realpath(path))] if path.is_absolute() else [Path("/", path)]
+        for name in names:
+            root = self.root or project_root(name)
+            if secret_rule(name, root, self.settings.secret_patterns):
+                return False
+            if path.is_absolute() and not self.settings.allow_ignored and ignored_by(name, project_root(name)):
+                return False
+        return True
+
+
+def gather(
+    document: Document, offset: int, sources: Sources, budget: ContextBudget | None = None
+) -> tuple[ContextFile, ...]:
+    """What to show beside the text around `offset`, the most stable first, in whole lines.
+
+    Args:
+        document: the text that is completed.
+        offset: of the cursor.
+        sources: where context may come from.
+        budget: of tokens.
+    """
+    budget = budget or ContextBudget()
+    if budget.total_tokens <= 0:
+        return ()
+    scene = _Scene(document, offset, sources)
+    newest_first = list(scene.recent_edits())
+    parts = (
+        (budget.imports, scene.imported_definitions()),
+        (budget.open_files, scene.similar_windows()),
+        (budget.definitions, scene.near_definitions()),
+    )
+    context = _Context()
+    left = 0
+    for share, pieces in parts:
+        left += int(share * budget.total_tokens * BYTES_PER_TOKEN)
+        left -= context.take(pieces, left)
+    left += int(budget.recent * budget.total_tokens * BYTES_PER_TOKEN)
+    edits = _Context()
+    edits.take(newest_first, left)
+    return context.files() + edits.files(reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Whole lines of a file, or made of one."""
+
+    name: str
+    text: str
+
+
+@dataclass
+class _Context:
+    """The pieces that are shown."""
+
+    pieces: list[_Piece] = field(default_factory=list)
+
+    def take(self, pieces: Iterable[_Piece], most_bytes: int) -> int:
+        """Take what fits, in order, and return how many bytes it takes."""
+        taken = 0
+        for piece in pieces:
+            size = len(piece.text.encode("utf-8"))
+            if not self.pieces or self.pieces[-1].name != piece.name:
+                size += len(piece.name.encode("utf-8")) + _MARKER_BYTES
+            if piece not in self.pieces and taken + size <= most_bytes:
+                self.pieces.append(piece)
+                taken += size
+        return taken
+
+    def files(self, *, reverse: bool = False) -> tuple[ContextFile, ...]:
+        """The pieces as files, neighbours of one file together."""
+        groups = groupby(self.pieces[::-1] if reverse else self.pieces, lambda piece: piece.name)
+        return tuple(ContextFile(name, "".join(piece.text for piece in group)) for name, group in groups)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The cursor, and what may be known about it."""
+
+    document: Document
+    offset: int
+    sources: Sources
+
+    @cached_property
+    def gap(self) -> Gap:
+        return Gap.at(self.document, self.offset)
+
+    @cached_property
+    def root(self) -> Path | None:
+        path = self.document.path
+        return self.sources.root or (project_root(path) if path and path.is_absolute() else None)
+
+    @cached_property
+    def language(self) -> str | None:
+        return language_of(self.document.path) if self.document.path else None
+
+    @cached_property
+    def imported(self) -> list[Imported]:
+        path = self.document.path
+        if self.root is None or path is None or not path.is_absolute() or len(self.document.text) > MAX_FILE_CHARS:
+            return []
+        return imported_by(self.document, self.root, self.sources.read, self.sources.list_files)
+
+    @cached_property
+    def opened(self) -> list[Document]:
+        """The other open documents, those of the same language first."""
+        others = [other for other in self.sources.open_documents() if not self._is_own(other.path)]
+        return sorted(others, key=lambda other: self._language(other) != self.language)
+
+    @cached_property
+    def near(self) -> list[str]:
+        """The names near the cursor, the nearest lines' first; not the one that is being typed."""
+        above, below = self.gap.prefix.split("\n"), self.gap.tail.split("\n")
+        # The lines move on by several at once, so that what is chosen by them stays a while.
+        first = max(0, (len(above) - _NEAR_STEP) // _NEAR_STEP * _NEAR_STEP)
+        lines = [*above[first:], *below[:_NEAR_LINES_BELOW]]
+        return list(identifiers_of("\n".join([*lines, *above[:first][::-1]])))
+
+    def imported_definitions(self) -> Iterator[_Piece]:
+        """What the document uses of the files that it imports."""
+        used = frozenset(identifiers_of(self.gap.prefix + self.gap.tail))
+        for imported in self.imported:
+            names = imported.names or used
+            for definition in self._definitions(imported.document):
+                if definition.name in names and (imported.names or not definition.owner):
+                    yield from self._pieces(definition, imported.document)
+
+    def similar_windows(self) -> Iterator[_Piece]:
+        """The part of each open document that has the most names in common with the lines at the cursor."""
+        names = frozenset(self.near)
+        for other in self.opened:
+            if found := most_similar(other.text, names):
+                yield _Piece(self._name(other), found[1])
+
+    def near_definitions(self) -> Iterator[_Piece]:
+        """The definitions of the names near the cursor that the text around it does not hold itself."""
+        text, gap = self.document.text, self.gap
+        known: dict[str, list[tuple[Definition, Document]]] = {}
+        outside = [text[: gap.head_start], text[gap.tail_end :]] if len(text) <= MAX_FILE_CHARS else []
+        own = [Document(part, self.document.path) for part in outside if part]
+        for source in [*(imported.document for imported in self.imported), *own, *self.opened]:
+            for definition in self._definitions(source):
+                known.setdefault(definition.name, []).append((definition, source))
+        window = gap.head + gap.tail
+        declared = frozenset(_DECLARED.findall(window))
+        for name in self.near:
+            for definition, source in known.get(name, ())[:1] if name not in declared else ():
+                if not definition.owner or re.search(rf"(?:\.|->|::){re.escape(name)}\b", window):
+                    yield from self._pieces(definition, source)
+
+    def recent_edits(self) -> Iterator[_Piece]:
+        """The last edits that the text around the cursor does not show, the newest first."""
+        first = self.document.line_number(self.gap.head_start)
+        shown = range(first, first + (self.gap.head + self.gap.tail).count("\n") + 1)
+        for edit in self.sources.recent():
+            here = self._is_own(edit.path) or (edit.path is None and edit.name == self._name(self.document))
+            if not (here and edit.line in shown):
+                before = [f"-{line}" for line in _lines(edit.before)]
+                after = [f"+{line}" for line in _lines(edit.after)]
+                if max(len(before), len(after)) <= MAX_EDIT_LINES:
+                    head = f"--- {edit.name}\n+++ {edit.name}"
+                    yield _Piece(_EDITS_NAME, "\n".join([head, *before, *after]) + "\n")
+
+    def _pieces(self, definition: Definition, source: Document) -> Iterator[_Piece]:
+        """A definition, and the public members of a class or type."""
+        name = self._name(source)
+        yield _Piece(name, definition.text)
+        members = [other for other in self._definitions(source) if other.owner == definition.name]
+        public = [other for other in members if not other.name.startswith("_") or other.name == "__init__"]
+        for member in public[:_MOST_MEMBERS]:
+            yield _Piece(name, member.text)
+
+    def _definitions(self, document: Document) -> Sequence[Definition]:
+        language = self._language(document)
+        if language is None or len(document.text) > MAX_FILE_CHARS:
+            return ()
+        return definitions_of(document.text, language)
+
+    def _language(self, document: Document) -> str | None:
+        return language_of(document.path) if document.path else None
+
+    def _is_own(self, path: Path | None) -> bool:
+        return path is not None and path == self.document.path
+
+    def _name(self, document: Document) -> str:
+        """Relative to the project, with forward slashes."""
+        path = document.path
+        if path is None:
+            return "untitled"
+        return (
+            path.relative_to(self.root) if self.root and path.is_relative_to(self.root) else Path(path.name)
+        ).as_posix()
+
+
+def _lines(text: str) -> list[str]:
+    return shown_text(text).removesuffix("\n").split("\n") if text else []
