@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from specedit.edit.document import Document, Span
-from specedit.edit.region import Region, _around, _parser_input, _symbols, language_of, line_range, whole_file
+from specedit.edit.region import Region, _around, _parser_input, _Symbol, _symbols, language_of, line_range, whole_file
 
 
 def selected(document: Document, span: Span) -> Region:
@@ -29,10 +30,16 @@ def enclosing(document: Document, offset: int) -> Region | None:
     source = _parser_input(document.text)
     around = [
         _around(document, symbol.span(source), f"{symbol.kind} {symbol.name}")
-        for symbol in _symbols(source, language)
+        for symbol in _known_symbols(source, language)
         if symbol.start_byte < end and start < symbol.end_byte
     ]
     return min(around, key=lambda region: region.span.end - region.span.start, default=None)
+
+
+@lru_cache(maxsize=2)
+def _known_symbols(source: bytes, language: str) -> tuple[_Symbol, ...]:
+    """The symbols of a text; editors ask for the same one at each move of the cursor."""
+    return tuple(_symbols(source, language))
 
 
 def _lines_of(document: Document, span: Span) -> Region:
