@@ -187,7 +187,6 @@ class NextEdits:
             self._count_ignored(document, watch)
             edits = await self._repeats(document, watch, cursor, finished=at_once)
             if not edits and not at_once:
-                self._withdraw(document, watch)
                 await asyncio.sleep(self._finished_seconds)
                 edits = await self._repeats(document, watch, cursor, finished=True)
             if not edits and self._options.for_uri(document.uri).next_edit.model:
