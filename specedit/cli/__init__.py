@@ -10,6 +10,7 @@ from specedit import __version__
 
 _COMMANDS = {
     "bench": ("specedit.cli.bench", "Measure what drafting gains, and whether edits are made."),
+    "complete": ("specedit.cli.complete", "Print what the model proposes at a place in a file."),
     "doctor": ("specedit.cli.doctor", "Check what an edit needs, and say what is wrong."),
     "edit": ("specedit.cli.edit", "Change files as an instruction says."),
     "lsp": ("specedit.cli.lsp", "Serve an editor: rewrites, completions, next edits."),
