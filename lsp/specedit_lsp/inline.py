@@ -136,7 +136,7 @@ class InlineCompletions:
             ask.document_changed(changes)
 
     def document_closed(self, uri: str) -> None:
-        """A document is about to be closed."""
+        """A document was closed; `uri` is the one that it was opened by, or means the same while it is open."""
         key = self._key(uri)
         self._end(key)
         self._cache.drop(key)
@@ -147,6 +147,11 @@ class InlineCompletions:
         """Another model may answer from now on."""
         self._off.clear()
         self._cache.clear()
+
+    def close(self) -> None:
+        """End the requests that are under way; idempotent."""
+        for key in list(self._asks):
+            self._end(key)
 
     def did_show(self, params: Any) -> None:
         """`textDocument/didShowCompletion {item}`."""

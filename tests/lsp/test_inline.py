@@ -506,14 +506,14 @@ def test_an_engine_that_hangs_piles_up_nothing():
     run(scenario())
 
 
-def test_closing_a_document_ends_its_request():
+@pytest.mark.parametrize("end", [lambda inline: inline.document_closed(URI), InlineCompletions.close])
+def test_a_request_ends_with_its_document_and_with_the_server(end):
     async def scenario():
         desk = Desk(engine=HeldEngine())
         desk.open("x = \n")
         asked = desk.asking(0, 4)
         await until(lambda: desk.engine.requests)
-        desk.inline.document_closed(URI)
-        desk.documents.close(URI)
+        end(desk.inline)
         assert await asked == []
         assert desk.engine.requests[0].cancel.cancelled
 
