@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -423,6 +424,52 @@ def _new_log() -> Path:
     return directory / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}.log"
 
 
+# --- ending
+
+
+def end_server(model: str | None, *, drain_seconds: float = 5.0) -> bool:
+    """End the server that `ensure_server` would give, and wait until it is gone; whether there was one.
+
+    It is asked to finish the answers under way, then told to end at once, then killed.
+
+    Args:
+        model: the model as the user names it; None takes whatever was started last.
+        drain_seconds: how long it may finish answers.
+
+    Raises:
+        ConfigError: the runtime directory is not private.
+        UnreachableError: it does not end.
+    """
+    fitting = [record for record in servers() if _fits(record, model)]
+    if not fitting:
+        return False
+    record = fitting[0]
+    for number, seconds in ((signal.SIGTERM, drain_seconds), (signal.SIGTERM, 1.0), (signal.SIGKILL, 5.0)):
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, number)
+        if _is_gone(record, seconds):
+            return True
+    raise UnreachableError(f"the server at {record.url} does not end. End it with: kill -9 {record.pid}")
+
+
+def _is_gone(record: ServerRecord, seconds: float) -> bool:
+    """Whether the server's process ends within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while any(other.pid == record.pid for other in servers()) or _is_running(record.pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 # --- an engine
 
 
@@ -442,12 +489,18 @@ class SharedEngine:
         options: Sequence[str] = (),
         idle_exit_minutes: float = IDLE_EXIT_MINUTES,
         on_progress: Callable[[Progress], None] = lambda _: None,
+        on_ready: Callable[[Server], None] = lambda _: None,
     ) -> None:
-        """Make an engine; no server is looked for yet. Arguments as in `ensure_server`."""
+        """Make an engine; no server is looked for yet. Arguments as in `ensure_server`.
+
+        `on_ready` is told the server whenever it was found, before it is asked.
+        """
         self._model = model
         self._ensure = partial(
             ensure_server, options=options, idle_exit_minutes=idle_exit_minutes, on_progress=on_progress
         )
+        self._on_ready = on_ready
+        self._connecting = CancelToken()
         self._lock = threading.Lock()
         self._server: Server | None = None
         self._remotes: dict[Server, RemoteEngine] = {}
@@ -457,6 +510,18 @@ class SharedEngine:
     def model_name(self) -> str:
         """The server's model, as soon as there is one."""
         return self._server.model if self._server else self._model or "the default model"
+
+    def connect(self) -> Server:
+        """The server, found or started and waited for, so that the first request need not wait; `close` ends that.
+
+        Raises:
+            ConfigError: the runtime directory is not private.
+            UnreachableError: none could be started.
+            EngineError: closed meanwhile.
+        """
+        self._ensured(self._connecting)
+        assert self._server is not None
+        return self._server
 
     def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
         """Stream the answer; see `Engine.generate`.
@@ -470,8 +535,13 @@ class SharedEngine:
         """Stream the answer by plain decoding: the same text, one token a forward, to compare with."""
         return self._stream(request, plain=True)
 
+    def end(self) -> bool:
+        """End the server that the next request would ask; see `end_server`. Whoever asks then starts a new one."""
+        return end_server(self._server.model if self._server else self._model)
+
     def close(self) -> None:
         """Drop the connections; the server goes on."""
+        self._connecting.cancel()
         with self._lock:
             remotes, self._remotes = self._remotes, {}
         for remote in remotes.values():
@@ -502,6 +572,7 @@ class SharedEngine:
         # Once there was a server its model stays, whatever else is started meanwhile.
         model = self._server.model if self._server else self._model
         server = self._ensure(model, cancel=cancel)
+        self._on_ready(server)
         with self._lock:
             self._server = server
             if server not in self._remotes:
