@@ -38,7 +38,7 @@ class FunctionTarget:
     def new_cache(self) -> KVCache:
         return KVCache(1)
 
-    def forward(self, cache, token_ids, positions, mask, *, last_row_only=False):
+    def forward(self, cache, token_ids, positions, mask, *, last_rows=None):
         base = cache.length
         rows = torch.from_numpy(np.stack((token_ids, positions), axis=1)).double()[None, None]
         keys, _ = cache.append(0, rows, rows)
@@ -47,7 +47,7 @@ class FunctionTarget:
         self.rows_per_forward.append(len(token_ids))
         before = committed[:, 0].long().tolist()
         logits = []
-        for row in range(len(token_ids))[-1 if last_row_only else 0 :]:
+        for row in range(len(token_ids))[-(last_rows or 0) :]:
             seen = np.flatnonzero(mask[row])
             assert positions[seen].tolist() == list(range(base, base + len(seen))), "positions do not follow the path"
             logits.append(self._logits_of((*before, *token_ids[seen].tolist())))
@@ -157,7 +157,18 @@ class IdsAsText:
 
 
 def run_loop(
-    target, prompt, drafter, *, budget, max_new_tokens, eos_ids=(), sampling=None, seed=0, cache=None, cancel=None
+    target,
+    prompt,
+    drafter,
+    *,
+    budget,
+    max_new_tokens,
+    eos_ids=(),
+    sampling=None,
+    seed=0,
+    cache=None,
+    cancel=None,
+    healing=None,
 ):
     """Tokens, finish reason, cache and counters of one drafted answer; `budget` in nodes, or one of its own kind."""
     cache = cache if cache is not None else target.new_cache()
@@ -167,7 +178,7 @@ def run_loop(
         cache,
         prompt,
         drafter=drafter,
-        sampler=Sampler(sampling or Sampling(), seed, prompt),
+        sampler=Sampler(sampling or Sampling(), seed, prompt, healing),
         stop_rule=StopRule(IdsAsText(), eos_ids=eos_ids, max_new_tokens=max_new_tokens),
         budget=FixedBudget(budget) if isinstance(budget, int) else budget,
         cancel=cancel or CancelToken(),
@@ -177,12 +188,12 @@ def run_loop(
     return tokens, reason, cache, stats
 
 
-def run_reference(target, prompt, *, max_new_tokens, eos_ids=(), sampling=None, seed=0):
+def run_reference(target, prompt, *, max_new_tokens, eos_ids=(), sampling=None, seed=0, healing=None):
     """Tokens and finish reason of one plainly decoded answer."""
     emissions = reference.decode(
         target,
         prompt,
-        sampler=Sampler(sampling or Sampling(), seed, prompt),
+        sampler=Sampler(sampling or Sampling(), seed, prompt, healing),
         stop_rule=StopRule(IdsAsText(), eos_ids=eos_ids, max_new_tokens=max_new_tokens),
         cancel=CancelToken(),
         stats=DecodeStats(),

@@ -111,6 +111,17 @@ class DraftTree:
         """[N + 1] position ids of the rows, when `cached_rows` committed tokens stand in the KV cache."""
         return cached_rows + np.concatenate(([0], self.depths))
 
+    def below(self, token_ids: Sequence[int]) -> DraftTree:
+        """This tree behind a chain of `token_ids`, so that what is committed can be read in the same forward."""
+        shift = len(token_ids)
+        if not shift:
+            return self
+        return DraftTree(
+            np.concatenate((np.asarray(token_ids, dtype=np.int64), self.token_ids)),
+            np.concatenate((np.arange(-1, shift - 1), self.parents + shift)),
+            np.concatenate((np.zeros(shift), self.log_probs)),
+        )
+
     def prefix(self, budget: int) -> DraftTree:
         """The first `budget` nodes; parents come first, so that is a tree too."""
         return DraftTree(self.token_ids[:budget], self.parents[:budget], self.log_probs[:budget], self.origins[:budget])

@@ -40,8 +40,13 @@ class Allowance(Protocol):
         """The part of a proposal that is worth verifying."""
         ...
 
-    def observe(self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float) -> None:
-        """Take note of the tokens that the step emitted and of what it took; called once after each `trim`."""
+    def observe(
+        self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float, read_rows: int = 0
+    ) -> None:
+        """Take note of the tokens that the step emitted and of what it took; called once after each `trim`.
+
+        `read_rows` of the prompt were read in the same forward.
+        """
         ...
 
 
@@ -71,7 +76,9 @@ class FixedBudget:
         """The whole tree."""
         return tree
 
-    def observe(self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float) -> None:
+    def observe(
+        self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float, read_rows: int = 0
+    ) -> None:
         """Nothing to learn."""
 
 
@@ -105,9 +112,9 @@ class DraftBudget:
         """Start an answer, with all that was learned so far."""
         return LearnedAllowance(self)
 
-    def observe(self, verified: int, *, forward_seconds: float, draft_seconds: float) -> None:
-        """Learn what a step over so many nodes took."""
-        self._costs.observe(1 + verified, forward_seconds)
+    def observe(self, rows: int, *, forward_seconds: float, draft_seconds: float) -> None:
+        """Learn what a step with a forward over so many rows took."""
+        self._costs.observe(rows, forward_seconds)
         self._draft_seconds += _DRAFT_SECONDS_RATE * (draft_seconds - self._draft_seconds)
         self.seconds = self._step_seconds()
 
@@ -140,9 +147,12 @@ class LearnedAllowance:
         self._proposal = tree
         return _subtree(tree, order[: self._verified])
 
-    def observe(self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float) -> None:
+    def observe(
+        self, token_ids: Sequence[int], *, forward_seconds: float, draft_seconds: float, read_rows: int = 0
+    ) -> None:
         """Learn from the step: which nodes, verified or not, the emitted tokens prove right or wrong."""
-        self._budget.observe(self._verified, forward_seconds=forward_seconds, draft_seconds=draft_seconds)
+        rows = read_rows + 1 + self._verified
+        self._budget.observe(rows, forward_seconds=forward_seconds, draft_seconds=draft_seconds)
         trust = self._budget.trust
         newest = trust.follow(_Shadow.of(self._proposal), token_ids)
         older = trust.follow(self._shadow, token_ids) if self._shadow else None

@@ -22,8 +22,7 @@ from specedit.engine.sampling import Sampler, check_sampling
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.target import Target
-from specedit.engine.token_cache import TokenIds
-from specedit.engine.tokens import Tokenizer
+from specedit.engine.tokens import Prompt, Tokenizer
 from specedit.engine.trace import Tracer
 from specedit.errors import ContextOverflowError, EngineError, OutOfMemoryError, UsageError
 
@@ -66,27 +65,30 @@ class Job:
             raise UsageError("a request needs exactly one of messages, fim and prompt")
         check_sampling(request.sampling, target.vocab_size)
         self.request = request
-        self.prompt_ids = _prompt_ids(request, tokenizer)
+        prompt = _prompt(request, tokenizer)
+        self.prompt_ids = prompt.token_ids
+        # What of the answer is hidden takes room too, at most a token a byte.
+        used = len(prompt.token_ids) + len(prompt.begun[: prompt.hidden_chars].encode())
         self._prediction_ids = tokenizer.text_ids(request.prediction)
         limit = request.max_new_tokens
         if limit is None:
             limit = len(self._prediction_ids) * 3 // 2 + 256
         elif limit == "context":
-            limit = max(1, target.context_tokens - len(self.prompt_ids))
-        _check_room(len(self.prompt_ids), limit, target.context_tokens)
+            limit = max(1, target.context_tokens - used)
+        _check_room(used, limit, target.context_tokens)
         self._target = target
         self._tokenizer = tokenizer
-        typed = request.fim.typed if request.fim is not None else ""
         healing: Healing | None = None
-        if typed:
-            healing = Healing(tokenizer.spelled, typed.encode(), vocab_size=target.vocab_size, barred=eos_ids)
+        if prompt.begun:
+            healing = Healing(tokenizer.spelled, prompt.begun.encode(), vocab_size=target.vocab_size, barred=eos_ids)
         self._sampler = Sampler(request.sampling, request.seed, self.prompt_ids.tolist(), healing)
         self._stop_rule = StopRule(
             tokenizer.stream(),
             eos_ids=eos_ids,
             stop_strings=request.stop,
             max_new_tokens=limit,
-            begun_chars=len(typed),
+            hidden_chars=prompt.hidden_chars,
+            typed_chars=len(prompt.begun) - prompt.hidden_chars,
         )
         self._tracer = Tracer(tokenizer)
         self.stats = DecodeStats(prompt_tokens=len(self.prompt_ids))
@@ -179,25 +181,26 @@ class _Frugal:
         positions: IntArray,
         mask: BoolArray,
         *,
-        last_row_only: bool = False,
+        last_rows: int | None = None,
     ) -> torch.Tensor:
         """As `Target.forward`."""
         try:
-            return self._target.forward(cache, token_ids, positions, mask, last_row_only=last_row_only)
+            return self._target.forward(cache, token_ids, positions, mask, last_rows=last_rows)
         except RuntimeError as error:
             if not is_out_of_memory(error) or not self._pool.evict_all_but(self._lease):
                 raise
         # Not within the handler, whose traceback keeps the failed forward's tensors.
         release_memory()
-        return self._target.forward(cache, token_ids, positions, mask, last_row_only=last_row_only)
+        return self._target.forward(cache, token_ids, positions, mask, last_rows=last_rows)
 
 
-def _prompt_ids(request: GenerateRequest, tokenizer: Tokenizer) -> TokenIds:
+def _prompt(request: GenerateRequest, tokenizer: Tokenizer) -> Prompt:
     if request.fim is not None:
-        return np.array(tokenizer.encode_fim(request.fim), dtype=np.int32)
+        # Tokens that are told with their probabilities must spell the answer and nothing before it.
+        return tokenizer.encode_fim(request.fim, at_the_gap=request.logprobs is not None)
     if request.prompt is not None:
-        return np.array(tokenizer.encode_prompt(request.prompt), dtype=np.int32)
-    return tokenizer.chat_ids(request.messages)
+        return Prompt(np.array(tokenizer.encode_prompt(request.prompt), dtype=np.int32))
+    return Prompt(tokenizer.chat_ids(request.messages))
 
 
 def _check_room(prompt_tokens: int, answer_tokens: int, context_tokens: int) -> None:

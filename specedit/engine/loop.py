@@ -21,6 +21,10 @@ from specedit.engine.stats import DecodeStats, Step
 from specedit.engine.stops import Emission, StopRule
 from specedit.engine.verify import Verdict, sample_and_match
 
+#: So much of a prompt, or less, is read along with the first step. That saves a forward, which for so few rows is a
+#: good part of the wait.
+_READ_ALONG_TOKENS = 32
+
 
 class TargetModel(Protocol):
     """What the loop needs of a target; see `target.Target`."""
@@ -47,9 +51,9 @@ class TargetModel(Protocol):
         positions: IntArray,
         mask: BoolArray,
         *,
-        last_row_only: bool = False,
+        last_rows: int | None = None,
     ) -> torch.Tensor:
-        """Append the rows' keys and values to the cache; return their logits [rows, vocabulary]."""
+        """Append the rows' keys and values to the cache; return logits [rows, vocabulary], of the last ones or all."""
         ...
 
 
@@ -84,8 +88,8 @@ def decode(
         with_logits: whether emissions carry the logits that their tokens were drawn from.
 
     Yields:
-        One emission a forward: an empty one for each chunk of the prompt that was read, then one a decode step; the
-        last one carries the finish reason.
+        One emission a forward: an empty one for each chunk of the prompt that was read, then one a decode step, the
+        first of which may read the end of the prompt; the last one carries the finish reason.
     """
     if stop_rule.remaining <= 0:
         yield Emission(finish_reason="length")
@@ -97,18 +101,19 @@ def decode(
         if cancel.cancelled:
             yield Emission(finish_reason="cancelled")
             return
-        if cache.length < len(committed) - 1:
+        if len(committed) - 1 - cache.length > _READ_ALONG_TOKENS:
             _read_chunk(target, cache, committed, stats)
             yield Emission()
             continue
         started = time.perf_counter()
-        base = cache.length
+        unread = committed[cache.length :]
+        base = len(committed) - 1
         room = allowance.room(max(0, min(stop_rule.remaining - 1, target.context_tokens - base - 1)))
         proposal = drafter.propose(room)
         proposal.check(target.vocab_size, room)
         tree = allowance.trim(proposal)
         drafted = time.perf_counter()
-        logits = _forward(target, cache, committed[-1], tree)
+        logits = _forward(target, cache, unread, tree)
         forwarded = time.perf_counter()
         verdict = _verify(logits, tree, sampler)
         emission = stop_rule.push([*tree.token_ids[list(verdict.path)].tolist(), verdict.next_token])
@@ -116,6 +121,8 @@ def decode(
         cache.keep(base, rows)
         sampler.commit(emission.token_ids)
         drafter.commit(emission.token_ids)
+        read_rows = len(unread) - 1
+        reading = (forwarded - drafted) * read_rows / (len(unread) + len(tree))
         step = Step(
             drafter=drafter.name,
             tree=tree,
@@ -123,13 +130,19 @@ def decode(
             token_ids=emission.token_ids,
             proposed=len(proposal),
             draft_seconds=drafted - started,
-            forward_seconds=forwarded - drafted,
+            forward_seconds=forwarded - drafted - reading,
         )
-        allowance.observe(step.token_ids, forward_seconds=step.forward_seconds, draft_seconds=step.draft_seconds)
+        allowance.observe(
+            step.token_ids,
+            forward_seconds=forwarded - drafted,
+            draft_seconds=step.draft_seconds,
+            read_rows=read_rows,
+        )
         stats.count_step(step)
         committed.extend(emission.token_ids)
         finished = emission.finish_reason is not None
-        stats.decode_seconds += time.perf_counter() - started
+        stats.prefill_seconds += reading
+        stats.decode_seconds += time.perf_counter() - started - reading
         yield replace(emission, logits=logits[rows]) if with_logits else emission
 
 
@@ -139,14 +152,17 @@ def _read_chunk(target: TargetModel, cache: KVCache, token_ids: Sequence[int], s
     start = cache.length
     chunk = token_ids[start : min(start + target.prefill_chunk_tokens, len(token_ids) - 1)]
     rows = DraftTree.chain(chunk[1:])
-    target.forward(cache, np.array(chunk), rows.positions(start), rows.mask, last_row_only=True)
+    target.forward(cache, np.array(chunk), rows.positions(start), rows.mask, last_rows=1)
     stats.prefill_forwards += 1
     stats.prefill_seconds += time.perf_counter() - started
 
 
-def _forward(target: TargetModel, cache: KVCache, last_token: int, tree: DraftTree) -> torch.Tensor:
-    token_ids = np.concatenate(([last_token], tree.token_ids))
-    logits = target.forward(cache, token_ids, tree.positions(cache.length), tree.mask)
+def _forward(target: TargetModel, cache: KVCache, unread: Sequence[int], tree: DraftTree) -> torch.Tensor:
+    """The logits of the last committed token and of the tree's nodes [1 + N, vocabulary], by the row rule."""
+    first, *others = unread
+    rows = tree.below(others)
+    token_ids = np.concatenate(([first], rows.token_ids))
+    logits = target.forward(cache, token_ids, rows.positions(cache.length), rows.mask, last_rows=1 + len(tree))
     wait_for(logits.device)
     return logits
 

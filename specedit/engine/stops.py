@@ -51,7 +51,8 @@ class StopRule:
         eos_ids: Collection[int],
         stop_strings: Sequence[str] = (),
         max_new_tokens: int,
-        begun_chars: int = 0,
+        hidden_chars: int = 0,
+        typed_chars: int = 0,
     ) -> None:
         """Begin an answer.
 
@@ -59,14 +60,16 @@ class StopRule:
             decoder: fresh.
             eos_ids: the end-of-text tokens.
             stop_strings: end the answer, and are not part of it.
-            max_new_tokens: the most tokens to take.
-            begun_chars: what was asked for with the answer's first characters: no stop string is looked for there.
+            max_new_tokens: the most tokens to take; those that end within what is hidden do not count.
+            hidden_chars: with how many characters the decoded text begins that are not part of the answer.
+            typed_chars: with how many characters the answer begins in which no stop string is looked for.
         """
         self._decoder = decoder
         self._eos_ids = frozenset(eos_ids)
         self._stop_strings = tuple(string for string in stop_strings if string)
         self._held = ""
-        self._begun_chars = begun_chars
+        self._hidden_chars = hidden_chars
+        self._typed_chars = typed_chars
         self.remaining = max_new_tokens
 
     def push(self, token_ids: Iterable[int]) -> Emission:
@@ -83,10 +86,13 @@ class StopRule:
         return Emission(tuple(counted), "".join(shown), reason)
 
     def _push_one(self, token_id: int) -> tuple[str, FinishReason | None]:
-        self.remaining -= 1
         if token_id in self._eos_ids:
+            self.remaining -= 1
             return self._release(self._decoder.flush(), "stop")
-        text, reason = self._release(self._decoder.push(token_id), None)
+        pushed = self._decoder.push(token_id)
+        if not 0 < len(pushed) <= self._hidden_chars:
+            self.remaining -= 1
+        text, reason = self._release(pushed, None)
         if reason is None and self.remaining <= 0:
             tail, _ = self._release(self._decoder.flush(), "length")
             return text + tail, "length"
@@ -94,16 +100,18 @@ class StopRule:
 
     def _release(self, new_text: str, ending: FinishReason | None) -> tuple[str, FinishReason | None]:
         """Show what can no longer become part of a stop string; all of it when the answer is `ending`."""
-        begun, new_text = new_text[: self._begun_chars], new_text[self._begun_chars :]
-        self._begun_chars -= len(begun)
-        text = self._held + new_text
+        hidden = min(self._hidden_chars, len(new_text))
+        typed = new_text[hidden : hidden + self._typed_chars]
+        self._hidden_chars -= hidden
+        self._typed_chars -= len(typed)
+        text = self._held + new_text[hidden + len(typed) :]
         cuts = [at for at in (text.find(string) for string in self._stop_strings) if at >= 0]
         if cuts:
             self._held = ""
-            return begun + text[: min(cuts)], "stop"
+            return typed + text[: min(cuts)], "stop"
         held = 0 if ending else self._possible_start(text)
         self._held = text[len(text) - held :]
-        return begun + text[: len(text) - held], ending
+        return typed + text[: len(text) - held], ending
 
     def _possible_start(self, text: str) -> int:
         """How many of the last characters may be the beginning of a stop string."""

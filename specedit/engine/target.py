@@ -127,14 +127,14 @@ class Target:
         positions: IntArray,  # [rows]
         mask: BoolArray,  # [rows, rows]
         *,
-        last_row_only: bool = False,
+        last_rows: int | None = None,
     ) -> torch.Tensor:
         """Run rows that see all of the cache and, of each other, what `mask` lets them see.
 
         Their keys and values are appended to the cache; a forward that fails leaves it as it was.
 
         Returns:
-            Logits [rows, vocabulary], or [1, vocabulary] of the last row.
+            Logits [rows, vocabulary], of as many of the last rows as were asked for.
         """
         rows = len(token_ids)
         assert positions.shape == (rows,)
@@ -147,7 +147,8 @@ class Target:
                 attention_mask=self._attention_mask(base, positions, mask),
                 cache=Cache(layers=[_SlabLayer(cache, index) for index in range(self._config.num_hidden_layers)]),
                 use_cache=True,
-                logits_to_keep=1 if last_row_only else 0,
+                # All, where it is 0.
+                logits_to_keep=last_rows or 0,
             )
         except BaseException:
             cache.truncate(base)

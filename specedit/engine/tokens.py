@@ -6,7 +6,7 @@ import codecs
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 from transformers import AutoTokenizer
 
 from specedit.engine.api import Fim, FimMarkers, Message
-from specedit.engine.gap import opened_files
+from specedit.engine.gap import begun_at, opened_files
 from specedit.engine.healing import SpelledTokens
 from specedit.engine.token_cache import TokenCache, TokenIds
 from specedit.errors import ModelError, UnsupportedModelError, UsageError
@@ -45,6 +45,21 @@ _KNOWN_FIM_MARKERS = (
     FimMarkers("<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),
     FimMarkers("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt, and what the text that the model goes on with is to begin with.
+
+    Attributes:
+        token_ids: [tokens].
+        begun: the beginning, in whichever tokens the model spells it.
+        hidden_chars: how much of it is not part of the answer.
+    """
+
+    token_ids: TokenIds
+    begun: str = ""
+    hidden_chars: int = 0
 
 
 class Tokenizer:
@@ -157,11 +172,17 @@ class Tokenizer:
             pieces += [self._encode_template(piece), self.text_ids(message.content)]
         return np.concatenate([*pieces, self._encode_template(rendered)])
 
-    def encode_fim(self, fim: Fim) -> list[int]:
-        """Encode a prompt for the text between prefix and suffix; what is typed is left to the answer.
+    def encode_fim(self, fim: Fim, *, at_the_gap: bool = False) -> Prompt:
+        """Encode a prompt for the text between prefix and suffix.
 
-        Other files go before it, each opened by its name on a line: after the model's marker for a file (Qwen2.5-Coder
-        technical report, Hui et al., 2024, section 3.2.2), or within the prefix where it has none.
+        The answer is begun with the last lines of the prefix, except for its last token or what is typed: how that is
+        spelled is left to the model. Other files go before the prefix, each opened by its name on a line: after the
+        model's marker for a file (Qwen2.5-Coder technical report, Hui et al., 2024, section 3.2.2), or within the
+        prefix where it has none.
+
+        Args:
+            fim: the text around the gap.
+            at_the_gap: have the answer begin with what is typed and with nothing before it, whatever that costs.
 
         Raises:
             UnsupportedModelError: the model has no FIM markers.
@@ -170,16 +191,20 @@ class Tokenizer:
         if markers is None:
             raise UnsupportedModelError("this model has no FIM markers: it can't fill in the middle. Use a code model")
         files = self._file_ids(fim, markers)
-        return [
+        cut = len(fim.prefix) if at_the_gap else begun_at(fim.prefix)
+        written, begun = ([], fim.typed) if at_the_gap else self._begun(fim.prefix[cut:], fim.typed)
+        ids = [
             *self._begin_ids(),
             *(files if markers.file else ()),
             self._added[markers.prefix],
             *(() if markers.file else files),
-            *self.encode(fim.prefix),
+            *self.encode(fim.prefix[:cut]),
             self._added[markers.suffix],
             *self.encode(fim.suffix),
             self._added[markers.middle],
+            *written,
         ]
+        return Prompt(np.array(ids, dtype=np.int32), begun, len(begun) - len(fim.typed))
 
     def encode_prompt(self, text: str) -> list[int]:
         """Encode plain text to go on from, behind the token that the model begins texts with, where it has one.
@@ -212,6 +237,14 @@ class Tokenizer:
     def _begin_ids(self) -> list[int]:
         begin = list(self._tokenizer("", add_special_tokens=True)["input_ids"])
         return [token_id for token_id in begin if token_id not in self.eos_ids]
+
+    def _begun(self, before: str, typed: str) -> tuple[list[int], str]:
+        """The tokens of an answer that begins with these texts, except for the last ones; the text of those."""
+        ids, rest = self.encode(before + typed), b""
+        least = len(typed.encode()) or 1
+        while ids and (len(rest) < least or _is_inside_character(rest)):
+            rest = self.token_bytes(ids.pop()) + rest
+        return ids, rest.decode()
 
     def _file_ids(self, fim: Fim, markers: FimMarkers) -> list[int]:
         opening = [self._added[markers.file]] if markers.file else []
@@ -269,6 +302,10 @@ class StreamDecoder:
     def flush(self) -> str:
         """U+FFFD for a character that was left unfinished, else nothing."""
         return self._decoder.decode(b"", final=True)
+
+
+def _is_inside_character(text: bytes) -> bool:
+    return 0x80 <= text[0] < 0xC0
 
 
 def _plain_description(description: dict[str, Any]) -> dict[str, Any]:

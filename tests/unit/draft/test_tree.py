@@ -45,6 +45,15 @@ def test_children_are_found_by_token():
     assert TREE.children(-1) == [0]
 
 
+def test_a_tree_behind_a_chain_sees_the_chain():
+    whole = TREE.below([4, 5])
+    assert whole.token_ids.tolist() == [4, 5, 7, 8, 9, 8]
+    assert whole.parents.tolist() == [-1, 0, 1, 2, 2, 4]
+    assert np.array_equal(whole.mask[2:, 2:], TREE.mask)
+    assert whole.mask[2:, :2].all()
+    assert TREE.below([]) is TREE
+
+
 def test_a_prefix_is_a_tree():
     TREE.prefix(2).check(10, 2)
 

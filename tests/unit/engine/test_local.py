@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import MambaConfig
 
-from specedit.engine.api import CancelToken, Fim, GenerateRequest, Message, Sampling
+from specedit.engine.api import CancelToken, ContextFile, Fim, GenerateRequest, Message, Sampling
 from specedit.engine.costs import CostTable
 from specedit.engine.local import LocalEngine
 from specedit.engine.target import Target
@@ -234,7 +234,54 @@ def test_a_request_is_one_of_a_chat_a_gap_and_a_text(engine, given):
 def test_a_gap_is_filled_as_by_plain_decoding(engine):
     fim = Fim("def area(width, height):\n    return ", "\n")
     usage = assert_right(engine, GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=40))
-    assert usage.output_tokens == 40
+    assert usage.output_tokens == 41, "the last token of the prefix is written again"
+
+
+@pytest.mark.parametrize("sampling", [ENDLESS, SEEDED, Sampling(logit_bias={EOS_ID: 1e4})])
+def test_an_answer_begins_with_what_is_typed(engine, sampling):
+    for typed in ("w", "width * he", "\u00e9"):
+        fim = Fim("def area(width, height):\n    return ", "\n", typed)
+        request = GenerateRequest(fim=fim, sampling=sampling, max_new_tokens=40)
+        assert_right(engine, request)
+        assert answer(engine.generate(request))[0].startswith(typed)
+
+
+def test_what_is_typed_holds_no_stop(engine):
+    fim = Fim("def area(width, height):\n    return ", "\n", "width")
+    request = GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=40, stop=("width", "w"))
+    assert_right(engine, request)
+    assert answer(engine.generate(request))[0].startswith("width")
+
+
+def test_tokens_with_their_probabilities_spell_the_answer_and_nothing_before_it(engine):
+    fim = Fim("def area(width, height):\n    return ", "\n")
+    chunks = list(engine.generate(GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=9, logprobs=0)))
+    text = "".join(chunk.text for chunk in chunks)
+    spelled = b"".join(token.token_bytes for chunk in chunks for token in chunk.tokens)
+    assert text == spelled.decode(errors="replace")
+    assert chunks[-1].usage.output_tokens == 9
+
+
+def read(engine, fim):
+    *_, last = engine.generate(GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=1))
+    return last.usage.prompt_tokens - last.usage.cached_tokens
+
+
+def test_a_gap_asked_for_again_is_read_from_the_change_on(engine):
+    files = (ContextFile("a.py", "A = 1\n" * 20), ContextFile("b.py", "B = 2\n" * 20))
+    lines = [f"x{number} = {number}\n" for number in range(30)]
+
+    def gap(prefix, files=files):
+        return Fim(prefix, "\nafter = 1\n" * 5, files=files, name="c.py")
+
+    read(engine, gap("".join(lines[:25])))
+    assert read(engine, gap("".join(lines[:25]) + "x25")) <= 4, "typed on in the line"
+    assert read(engine, gap("".join(lines[:26]) + "x")) <= 9, "and in the next one"
+    further = read(engine, gap("".join(lines[:29])))
+    assert further <= len("".join(lines[24:29])) + len(gap("").suffix) + 4, "from the change on, and what follows it"
+    other = (files[0], ContextFile("b.py", "B = 3\n"))
+    assert read(engine, gap("".join(lines[:29]), other)) <= len("".join(lines[:29])) + len(gap("").suffix) + 30
+    assert read(engine, gap("".join(lines[:29]), other)) <= 1
 
 
 @pytest.mark.parametrize("place", [0, 9, 25])

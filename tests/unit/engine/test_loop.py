@@ -12,6 +12,7 @@ from specedit.draft.tree import DraftTree
 from specedit.engine import loop
 from specedit.engine.api import CancelToken, Sampling
 from specedit.engine.budget import FixedBudget
+from specedit.engine.healing import Healing, SpelledTokens
 from specedit.engine.sampling import Sampler
 from specedit.engine.stats import DecodeStats
 from specedit.engine.stops import StopRule
@@ -112,6 +113,47 @@ def test_random_trees_change_no_token(sampling, budget, seed):
     assert (tokens, reason) == plain
     assert cache.length == len(prompt) + len(tokens) - 1
     assert stats.output_tokens == len(tokens)
+
+
+SPELLED = [b"", b"a", b"b", b"ab", b"ba", b"aba", b"bab", b"abab", b"c", b"abc", b"bac", b"end"]
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.5), PENALTIES])
+@pytest.mark.parametrize("typed", ["a", "abab", "abababab", "bacbac"])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_answer_that_is_begun_is_the_same_with_any_tree_and_begins_so(sampling, typed, seed):
+    def healing():
+        tokens = SpelledTokens(enumerate(SPELLED))
+        return Healing(tokens, typed.encode(), vocab_size=len(SPELLED), barred=(11,))
+
+    target = hashed(len(SPELLED))
+    arguments = {"max_new_tokens": 20, "eos_ids": (11,), "sampling": sampling, "seed": seed}
+    plain = run_reference(target, [seed, 3], healing=healing(), **arguments)
+    assert b"".join(SPELLED[token] for token in plain[0]).startswith(typed.encode())
+
+    for budget in (0, 1, 4, 16):
+        drafter = RandomTreeDrafter(len(SPELLED), plain[0], seed)
+        assert run_loop(target, [seed, 3], drafter, budget=budget, healing=healing(), **arguments)[:2] == plain
+
+
+@pytest.mark.parametrize("unread", [1, 2, 9, 33, 34, 50])
+def test_the_end_of_a_prompt_is_read_along_with_the_first_step(unread):
+    prompt = [place % 7 for place in range(60)]
+    target = hashed(8)
+    plain, _ = run_reference(target, prompt, max_new_tokens=12)
+    cache = target.new_cache()
+    run_loop(target, prompt, ListedDrafter([]), budget=0, max_new_tokens=1, cache=cache)
+    cache.truncate(len(prompt) - unread)
+    target.rows_per_forward.clear()
+
+    tokens, _, cache, stats = run_loop(
+        target, prompt, RandomTreeDrafter(8, plain, 1), budget=8, max_new_tokens=12, cache=cache
+    )
+
+    assert tokens == plain
+    assert cache.length == len(prompt) + len(tokens) - 1
+    assert stats.prefill_forwards == (1 if unread > 33 else 0)
+    assert target.rows_per_forward[0] >= min(unread, 33)
 
 
 @pytest.mark.parametrize("block", [2, 8])

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from specedit.engine.api import Sampling
+from specedit.engine.healing import Healing, SpelledTokens
 from specedit.engine.sampling import Sampler, check_sampling, keyed_uniform
 from specedit.errors import UsageError
 
@@ -66,6 +67,24 @@ def test_penalties_count_prompt_output_and_the_path_above_a_node():
 def test_logit_bias_can_force_and_forbid_a_token():
     assert Sampler(Sampling(logit_bias={3: 100.0}), 0, []).draw(ROW) == 3
     assert 0 not in {Sampler(Sampling(temperature=5, logit_bias={0: -math.inf}), s, []).draw(ROW) for s in range(200)}
+
+
+def test_what_is_typed_comes_before_what_truncates():
+    tokens = SpelledTokens(enumerate([b"x", b"a", b"ab", b"abc", b"b"]))
+
+    def sampler(**settings):
+        return Sampler(Sampling(**settings), 0, [], Healing(tokens, b"ab", vocab_size=5))
+
+    assert sampler().draw(ROW) == 1
+    assert sampler().draw(ROW, [1]) == 4
+    assert sampler().draw(ROW, [2]) == 0, "once it is covered any token may come"
+    token_ids, probs = sampler(temperature=1, top_k=2).processed(ROW)
+    assert token_ids.tolist() == [1, 2], "the best two of those that fit"
+    assert probs.tolist() == pytest.approx(torch.tensor([1.0, 0.0]).double().softmax(0).tolist())
+    forbidden = dict.fromkeys((1, 2, 3), -math.inf)
+    assert sampler(logit_bias=forbidden).draw(ROW) == 0, (
+        "where the bias forbids all that fit, it is the bias that holds"
+    )
 
 
 def test_a_draw_changes_neither_logits_nor_history():

@@ -78,5 +78,19 @@ def test_held_back_text_is_shown_when_the_answer_ends_otherwise(ending):
     assert (tokens, reason) == (([0, 1], "length") if ending == "length" else ([0, 1, 2], "stop"))
 
 
+def test_no_stop_string_is_found_in_what_was_typed():
+    texts = ["en", "d = ", "x", "\nend", " of it"]
+    told = {"eos_ids": (), "stop_strings": ["end", "\n"], "typed_chars": 3, "max_new_tokens": 9}
+    for steps in cuts(list(range(5))):
+        assert result(steps, texts, **told)[1:] == ("end = x", "stop")
+
+
+def test_what_is_hidden_is_neither_shown_nor_counted():
+    texts = [" ", " f", "oo", "bar\n", "z"]
+    told = {"eos_ids": (), "stop_strings": [" "], "hidden_chars": 2, "typed_chars": 2, "max_new_tokens": 3}
+    for steps in cuts(list(range(5))):
+        assert result(steps, texts, **told) == ([0, 1, 2, 3], "foobar\n", "length")
+
+
 def test_the_end_token_is_counted_but_not_shown():
     assert result([[0, 1, 0]], ["x", "<eos>"], eos_ids=(1,), max_new_tokens=9) == ([0, 1], "x", "stop")

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer as BackendTokenizer
 from tokenizers import decoders, models, normalizers
 from transformers import PreTrainedTokenizerFast
 
-from specedit.engine.api import Fim, FimMarkers, Message
+from specedit.engine.api import ContextFile, Fim, FimMarkers, Message
 from specedit.engine.stops import StopRule
 from specedit.engine.tokens import Tokenizer
 from specedit.errors import UnsupportedModelError
@@ -142,9 +142,68 @@ def test_a_model_without_chat_template_says_so():
 
 
 def test_fim_prompts_use_the_models_markers(tokenizer):
-    ids = tokenizer.encode_fim(Fim("a<|fim_suffix|>", "b"))
-    assert tokenizer.decode(ids) == "<|fim_prefix|>a<|fim_suffix|><|fim_suffix|>b<|fim_middle|>"
-    assert sum(token_id in tokenizer.special_ids for token_id in ids) == 3
+    prompt = tokenizer.encode_fim(Fim("a<|fim_suffix|>", "b"), at_the_gap=True)
+    assert tokenizer.decode(prompt.token_ids) == "<|fim_prefix|>a<|fim_suffix|><|fim_suffix|>b<|fim_middle|>"
+    assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 3
+    assert (prompt.begun, prompt.hidden_chars) == ("", 0)
+
+
+LINES = "".join(f"{number}\n" for number in range(10))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "typed", "written", "begun"),
+    [
+        ("", "", "", ""),
+        ("", "ab", "", "ab"),
+        ("x = ", "ab", "x = ", "ab"),
+        ("x = ", "", "x =", " "),
+        ("x", "\u00e9", "x", "\u00e9"),
+        ("x\u00e9", "", "x", "\u00e9"),
+        (LINES, "", "8\n9", "\n"),
+        (f"{LINES}    ", "re", "8\n9\n    ", "re"),
+        ("0\n" * 8, "re", "", "re"),
+        ("x" * 3000, "re", "", "re"),
+    ],
+)
+def test_the_answer_is_begun_with_the_last_lines_but_for_the_last_token(tokenizer, prefix, typed, written, begun):
+    prompt = tokenizer.encode_fim(Fim(prefix, "after", typed))
+    before = prefix + typed
+    head = before.removesuffix(begun).removesuffix(written)
+    shown = f"<|fim_prefix|>{head}<|fim_suffix|>after<|fim_middle|>{written}"
+    assert tokenizer.decode(prompt.token_ids) == shown
+    assert (prompt.begun, prompt.hidden_chars) == (begun, len(begun) - len(typed))
+
+
+def test_typing_on_within_a_block_of_lines_changes_nothing_before_it(tokenizer):
+    prompts = [tokenizer.encode_fim(Fim(LINES + "ab\nc"[:typed], "after\n")).token_ids for typed in range(1, 5)]
+    start = tokenizer.decode(prompts[0])
+    assert start.endswith("<|fim_suffix|>after\n<|fim_middle|>8\n9\n")
+    assert all(tokenizer.decode(prompt).startswith(start) for prompt in prompts)
+
+
+FILES = (ContextFile("lib/a.py", "A = 1"), ContextFile("<|fim_middle|>.py", "B = '<|file_sep|>'\n"))
+SHOWN = "lib/a.py\nA = 1\n", "<|fim_middle|>.py\nB = '<|file_sep|>'\n", "src/c.py\n"
+
+
+def test_other_files_go_before_the_gap_each_behind_the_models_marker():
+    wrapped = byte_level()
+    wrapped.add_tokens(["<|file_sep|>"])
+    tokenizer = Tokenizer(wrapped)
+    prompt = tokenizer.encode_fim(Fim("a", "b", files=FILES, name="src/c.py"), at_the_gap=True)
+    opened = "".join(f"<|file_sep|>{text}" for text in SHOWN)
+    assert tokenizer.decode(prompt.token_ids) == f"{opened}<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"
+    assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 6, "none comes from a file"
+
+
+def test_other_files_stand_in_the_prefix_where_the_model_has_no_marker_for_them(tokenizer):
+    prompt = tokenizer.encode_fim(Fim("a", "b", files=FILES, name="src/c.py"), at_the_gap=True)
+    assert tokenizer.decode(prompt.token_ids) == f"<|fim_prefix|>{''.join(SHOWN)}a<|fim_suffix|>b<|fim_middle|>"
+    assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 3
+
+
+def test_without_other_files_the_name_of_the_file_is_not_shown(tokenizer):
+    assert "c.py" not in tokenizer.decode(tokenizer.encode_fim(Fim("a", "b", name="c.py")).token_ids)
 
 
 def test_a_model_without_fim_markers_says_so():
