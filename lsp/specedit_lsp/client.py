@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 from typing import Protocol as Interface
@@ -12,7 +13,6 @@ from lsprotocol.types import (
     ApplyWorkspaceEditParams,
     ApplyWorkspaceEditResult,
     ClientCapabilities,
-    LogMessageParams,
     MessageType,
     ShowDocumentParams,
     ShowMessageParams,
@@ -21,6 +21,9 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from specedit_lsp.protocol import Protocol
+
+_log = logging.getLogger(__name__)
+_LEVELS = {MessageType.Error: logging.ERROR, MessageType.Warning: logging.WARNING, MessageType.Log: logging.DEBUG}
 
 
 class Client(Interface):
@@ -82,8 +85,8 @@ class EditorClient:
         self._server.window_show_message(ShowMessageParams(kind, message))
 
     def log(self, message: str, kind: MessageType = MessageType.Info) -> None:
-        """Write a line to the editor's log."""
-        self._server.window_log_message(LogMessageParams(kind, message))
+        """Write a line to the log, which sends it to the editor too."""
+        _log.log(_LEVELS.get(kind, logging.INFO), "%s", message)
 
     async def request(self, method: str, params: Any) -> Any:
         """Ask the editor."""

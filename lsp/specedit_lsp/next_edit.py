@@ -140,6 +140,11 @@ class NextEdits:
         if watch := self._watches.pop(uri, None):
             self._end(watch)
 
+    def close(self) -> None:
+        """End what is under way, with the server."""
+        for uri in list(self._watches):
+            self.closed(uri)
+
     def at(self, uri: str, offset: int) -> NextEdit | None:
         """What is proposed on the line of `offset`, there or behind it; None where nothing is."""
         document = self._documents.get(uri)

@@ -1,0 +1,314 @@
+"""The server: what the editor sends, handed to the feature that it is for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from specedit import __version__
+from specedit.edit.recent import RecentEdits
+from specedit_lsp.actions import code_actions
+from specedit_lsp.backend import Backend, MakeEngine
+from specedit_lsp.client import EditorClient
+from specedit_lsp.documents import Documents, OpenDocument, TextChange
+from specedit_lsp.inline import InlineCompletions
+from specedit_lsp.log import Log, take_stdout
+from specedit_lsp.next_edit import NextEdits
+from specedit_lsp.options import OptionsStore
+from specedit_lsp.protocol import Protocol, make_converter
+from specedit_lsp.rewrite import Rewrites
+from specedit_lsp.statistics import Statistics
+from specedit_lsp.status import Status
+from specedit_lsp.stdio import Writer, serve
+
+if TYPE_CHECKING:
+    from specedit.edit.context import Sources
+
+_log = logging.getLogger(__name__)
+
+
+class SpecEditServer(LanguageServer):
+    """One editor's server. The features know the editor only as a `Client`, and the model only as an `Engine`."""
+
+    protocol: Protocol
+
+    def __init__(
+        self, log_file: Path | None = None, log_level: str | None = None, make_engine: MakeEngine | None = None
+    ) -> None:
+        """Make a server.
+
+        Args:
+            log_file: where to log, whatever the editor's options say.
+            log_level: how much to log, likewise.
+            make_engine: stands in for the choice among real engines.
+        """
+        super().__init__("specedit", __version__, protocol_cls=Protocol, converter_factory=make_converter)
+        self._log_file, self._log_level = log_file, log_level
+        self.log = Log()
+        self.warnings: list[str] = []
+        self.client = EditorClient(self, self.protocol)
+        self.documents = Documents()
+        self.recent = RecentEdits()
+        self.options = OptionsStore()
+        self.statistics = Statistics()
+        self.backend = Backend(self.options, self._tell_status, make_engine=make_engine)
+        self.next_edits = NextEdits(
+            self.documents, self.backend, self.options, self.recent, self.client, self.statistics
+        )
+        self.inline = InlineCompletions(
+            self.documents, self.backend, self.options, self.client, self.statistics, self._sources, self.next_edits
+        )
+        self.rewrites = Rewrites(self.documents, self.backend, self.options, self.client, self.statistics)
+        _register(self)
+
+    def open_log(self) -> None:
+        """Log where the command line says, else where the editor's options do."""
+        own = self.options.own
+        file = self._log_file or (Path(own.log_file).expanduser() if own.log_file else None)
+        self.log.open(file, self._log_level or own.log_level)
+
+    def close(self) -> None:
+        """Stop what is under way and let go of the engine; idempotent."""
+        self.rewrites.close()
+        self.next_edits.close()
+        self.inline.close()
+        self.backend.close()
+
+    def document_changed(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Make a change, remember it, and let go of what it makes old."""
+        document = self.documents.get(params.text_document.uri)
+        before = document.text if document else ""
+        changes = self.documents.change(params)
+        if document is None:
+            return
+        self._record(document, before, changes)
+        self.rewrites.document_changed(document.uri, changes)
+        self.inline.document_changed(document.uri, changes)
+        self.next_edits.changed(document.uri, changes)
+
+    def _record(self, document: OpenDocument, text: str, changes: tuple[TextChange, ...]) -> None:
+        name = document.snapshot().path
+        for change in changes:
+            self.recent.record(
+                document.uri,
+                name.name if name else document.uri,
+                document.path,
+                text,
+                change.span,
+                change.new_text,
+                time.monotonic(),
+                "rewrite" if self.rewrites.is_applying(document.uri) else "user",
+            )
+            text = text[: change.span.start] + change.new_text + text[change.span.end :]
+
+    def _sources(self, document: OpenDocument) -> Sources:
+        """What may be shown to the model beside a document."""
+        # Grammars come with it, which the start does not wait for.
+        from specedit.edit.context import DiskSources
+
+        return DiskSources(
+            self.options.root_of(document.uri),
+            [other.snapshot() for other in self.documents.recent() if other is not document],
+            self.recent.latest(8),
+            self.backend.settings_for(document.path),
+        )
+
+    def _tell_status(self, status: Status) -> None:
+        self.client.notify("specedit/status", status.to_json())
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what went wrong in a handler; the editor goes on."""
+        _log.error("a message could not be handled", exc_info=error)
+        self.client.log(f"specedit could not handle a message ({type(error).__name__}); its log says more")
+
+
+# --- handlers
+
+
+def _register(server: SpecEditServer) -> None:
+    _register_lifecycle(server)
+    _register_documents(server)
+    _register_completions(server)
+    _register_rewrites(server)
+    _register_engine(server)
+
+
+def _register_lifecycle(server: SpecEditServer) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.documents.encoding = types.PositionEncodingKind(server.protocol.workspace.position_encoding or "utf-16")
+        folders = [folder.uri for folder in params.workspace_folders or ()] or list(filter(None, [params.root_uri]))
+        server.warnings = server.options.initialize(params.initialization_options, folders)
+        server.open_log()
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_params: types.InitializedParams) -> None:
+        # Before this, LSP lets a server say next to nothing.
+        server.log.to_editor(lambda line, kind: server.window_log_message(types.LogMessageParams(kind, line)))
+        _warn(server, server.warnings)
+        await _follow_configuration(server)
+        server.backend.warm_up()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configured(params: types.DidChangeConfigurationParams) -> None:
+        await _read_configuration(server, params.settings)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        server.options.change_folders(
+            [folder.uri for folder in params.event.added], [folder.uri for folder in params.event.removed]
+        )
+        await _read_configuration(server, None)
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(_params: Any) -> None:
+        server.close()
+
+
+async def _follow_configuration(server: SpecEditServer) -> None:
+    """Read the editor's settings, now and whenever they change."""
+    workspace = server.client.capabilities.workspace
+    if workspace and workspace.did_change_configuration and workspace.did_change_configuration.dynamic_registration:
+        registration = types.Registration(
+            "specedit-configuration",
+            types.WORKSPACE_DID_CHANGE_CONFIGURATION,
+            types.DidChangeConfigurationRegistrationOptions(section="specedit"),
+        )
+        await server.client.request(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+    await _read_configuration(server, None)
+
+
+async def _read_configuration(server: SpecEditServer, pushed: Any) -> None:
+    """Ask the editor for the settings of each folder, or take those that an editor sends that can't be asked."""
+    workspace = server.client.capabilities.workspace
+    folders: list[str | None] = [None, *server.options.folders]
+    if workspace and workspace.configuration:
+        items = [types.ConfigurationItem(scope_uri=folder, section="specedit") for folder in folders]
+        answers = await server.client.request(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items))
+        found = dict(zip(folders, answers or (), strict=False))
+    elif isinstance(pushed, dict) and "specedit" in pushed:
+        found = {None: pushed["specedit"]}
+    else:
+        return
+    _warn(server, server.options.configure(found))
+
+
+def _warn(server: SpecEditServer, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        server.client.log(warning, types.MessageType.Warning)
+        server.client.show(warning, types.MessageType.Warning)
+
+
+def _register_documents(server: SpecEditServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        document = server.documents.open(params.text_document)
+        server.recent.forget(document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        server.document_changed(params)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        document = server.documents.close(params.text_document.uri)
+        if document is None:
+            return
+        uri = document.uri
+        server.rewrites.document_closed(uri)
+        server.inline.document_closed(uri)
+        server.next_edits.closed(uri)
+
+    @server.feature("textDocument/didFocus")
+    def focused(params: Any) -> None:
+        if isinstance(params, dict) and isinstance(uri := (params.get("textDocument") or params).get("uri"), str):
+            server.documents.touch(uri)
+
+
+def _register_completions(server: SpecEditServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
+    async def inline_completion(params: types.InlineCompletionParams) -> types.InlineCompletionList:
+        return await server.inline.complete(params)
+
+    @server.feature("textDocument/didShowCompletion")
+    def shown(params: Any) -> None:
+        server.inline.did_show(params)
+
+    @server.feature("textDocument/didPartiallyAcceptCompletion")
+    def partially_accepted(params: Any) -> None:
+        server.inline.did_partially_accept(params)
+
+    @server.command("specedit.didAcceptCompletion")
+    def accepted(arguments: Any) -> None:
+        server.inline.did_accept(arguments)
+
+    @server.command("specedit.nextEdit")
+    async def next_edit(arguments: Any) -> Any:
+        return await server.next_edits.ask_now(arguments)
+
+
+def _register_rewrites(server: SpecEditServer) -> None:
+    rewrites = server.rewrites
+    for name, run in {
+        "rewrite": rewrites.start,
+        "acceptHunk": rewrites.accept_hunk,
+        "rejectHunk": rewrites.reject_hunk,
+        "acceptAll": rewrites.accept_all,
+        "rejectAll": rewrites.reject_all,
+        "regenerate": rewrites.regenerate,
+        "cancelRewrite": rewrites.cancel,
+    }.items():
+        # pygls marks what it registers, which a bound method does not let it.
+        server.command(f"specedit.{name}")(partial(run))
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions([types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix]),
+    )
+    def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        document = server.documents.get(params.text_document.uri)
+        return code_actions(params, document, server.client.capabilities)
+
+    @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
+    def progress_cancelled(params: types.WorkDoneProgressCancelParams) -> None:
+        rewrites.progress_cancelled(params.token)
+
+
+def _register_engine(server: SpecEditServer) -> None:
+    @server.command("specedit.restartEngine")
+    async def restart() -> None:
+        await server.backend.restart()
+        server.inline.engine_restarted()
+
+    @server.command("specedit.statistics")
+    def statistics() -> dict[str, Any]:
+        return server.statistics.report()
+
+
+# --- the process
+
+
+def run(*, log_file: Path | None = None, log_level: str | None = None, make_engine: MakeEngine | None = None) -> None:
+    """Serve the editor at stdin and stdout until it ends the connection."""
+    stdout = take_stdout()
+    # A descriptor of its own: the thread that waits on it must not hold sys.stdin when the interpreter ends.
+    stdin = os.fdopen(os.dup(0), "rb")
+    asyncio.run(_serve(SpecEditServer(log_file, log_level, make_engine), stdin, stdout))
+
+
+async def _serve(server: SpecEditServer, stdin: BinaryIO, stdout: BinaryIO) -> None:
+    server.protocol.set_writer(Writer(stdout))
+    server.open_log()
+    try:
+        await serve(stdin, server.protocol.handle_body, lambda problem: _log.warning("%s", problem))
+    finally:
+        server.close()
