@@ -139,6 +139,7 @@ def decode(
             read_rows=read_rows,
         )
         stats.count_step(step)
+        stats.hidden_tokens += emission.hidden_tokens
         committed.extend(emission.token_ids)
         finished = emission.finish_reason is not None
         stats.prefill_seconds += reading

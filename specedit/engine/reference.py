@@ -53,6 +53,7 @@ def decode(
         unread = emission.token_ids
         stats.forwards += 1
         stats.output_tokens += 1
+        stats.hidden_tokens += emission.hidden_tokens
         stats.decode_seconds += time.perf_counter() - started
         yield replace(emission, logits=row[None]) if with_logits else emission
         if emission.finish_reason is not None:

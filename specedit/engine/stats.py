@@ -52,6 +52,7 @@ class DecodeStats:
         prompt_tokens: tokens of the prompt.
         cached_tokens: how many of them stood in the cache beforehand.
         output_tokens: tokens emitted, end-of-text counted.
+        hidden_tokens: those of them that end before the answer begins; `usage` leaves them out.
         forwards: target forwards of decode steps, plain ones too; prefill excluded.
         prefill_forwards: target forwards that only read the prompt.
         drafted: tokens drafted, by drafter.
@@ -69,6 +70,7 @@ class DecodeStats:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+    hidden_tokens: int = 0
     forwards: int = 0
     prefill_forwards: int = 0
     drafted: Counter[str] = field(default_factory=Counter)
@@ -110,7 +112,7 @@ class DecodeStats:
         return Usage(
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,
-            output_tokens=self.output_tokens,
+            output_tokens=self.output_tokens - self.hidden_tokens,
             forwards=self.forwards,
             prefill_forwards=self.prefill_forwards,
             drafters={name: DrafterUsage(self.drafted[name], self.accepted[name]) for name in self.drafted},

@@ -32,12 +32,14 @@ class Emission:
         token_ids: the tokens that count, end-of-text included; those after a stop are gone.
         text: what may be shown now; text that may yet turn out to be a stop string is held back.
         finish_reason: set when the answer ends here.
+        hidden_tokens: how many of the tokens end before the answer begins.
         logits: [tokens, vocabulary] what each token was drawn from, where that was asked for.
     """
 
     token_ids: tuple[int, ...] = ()
     text: str = ""
     finish_reason: FinishReason | None = None
+    hidden_tokens: int = 0
     logits: torch.Tensor | None = None
 
 
@@ -77,13 +79,15 @@ class StopRule:
         counted: list[int] = []
         shown: list[str] = []
         reason: FinishReason | None = None
+        remaining = self.remaining
         for token_id in token_ids:
             counted.append(token_id)
             text, reason = self._push_one(token_id)
             shown.append(text)
             if reason is not None:
                 break
-        return Emission(tuple(counted), "".join(shown), reason)
+        hidden_tokens = len(counted) - (remaining - self.remaining)
+        return Emission(tuple(counted), "".join(shown), reason, hidden_tokens)
 
     def _push_one(self, token_id: int) -> tuple[str, FinishReason | None]:
         if token_id in self._eos_ids:

@@ -90,6 +90,7 @@ def test_what_is_hidden_is_neither_shown_nor_counted():
     told = {"eos_ids": (), "stop_strings": [" "], "hidden_chars": 2, "typed_chars": 2, "max_new_tokens": 3}
     for steps in cuts(list(range(5))):
         assert result(steps, texts, **told) == ([0, 1, 2, 3], "foobar\n", "length")
+    assert StopRule(Spelling(*texts), **told).push([0, 1, 2]).hidden_tokens == 1
 
 
 def test_the_end_token_is_counted_but_not_shown():
