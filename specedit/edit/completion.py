@@ -12,7 +12,7 @@ from specedit.edit import guard
 from specedit.edit.document import Document, Span
 from specedit.edit.gap import Gap
 from specedit.edit.guard import Proposal
-from specedit.edit.indentation import Indentation, in_indentation, margin_of
+from specedit.edit.indentation import Indentation, in_indentation, margin_of, opens_block, shifted
 from specedit.edit.overlap import first_repeat, is_babble, is_closing, loop_start, without_standing
 from specedit.edit.region import language_of
 from specedit.edit.stream import to_lf
@@ -176,7 +176,7 @@ class _Draft:
     def is_over(self, answer: str) -> bool:
         """Whether more of the answer would change nothing."""
         text = self._text(answer)
-        return text is not None and self._end(text, finished=False) is not None
+        return text is not None and (bool(self._refusal(text)) or self._end(text, finished=False) is not None)
 
     def finished(self, answer: str, usage: Usage, *, was_cut: bool) -> Completion:
         """The completion that a whole answer, or as much of it as is needed, gives."""
@@ -184,8 +184,11 @@ class _Draft:
         end = self._end(text, finished=True)
         assert end is not None
         if was_cut and end == len(text):
-            end = _last_line_start(text)
-        if refusal := self._refusal(text[:end]):
+            end = _end_of_whole_lines(text)
+        refusal = self._refusal(text[:end])
+        if is_babble(text[:end], self.gap):
+            refusal = "the answer repeats the lines above"
+        if refusal:
             return Completion("nothing", self.span(0), usage=usage, reason=refusal)
         text, replaced = without_standing(self._indented(text[:end]), self.gap)
         text = self._stripped(text)
@@ -233,7 +236,7 @@ class _Draft:
         for check in (guard.check_markers, guard.check_fences, guard.check_characters):
             if refusal := check(proposal):
                 return refusal.reason
-        return "the answer repeats the lines above" if is_babble(text, self.gap) else ""
+        return ""
 
     def _indented(self, text: str) -> str:
         """The text in the file's indentation, without the part of its first line's that stands before the cursor."""
@@ -243,9 +246,16 @@ class _Draft:
                 lines = lines[1:]
                 lines[0] = _without_margin(lines[0], before, self.indentation)
             if not self._is_meant(lines[0]):
-                lines[0] = lines[0].lstrip(" \t")
+                lines = self._without_margin_of_first(lines)
         first = 0 if not before else 1
         return "\n".join([*lines[:first], *in_indentation(lines[first:], self.indentation)])
+
+    def _without_margin_of_first(self, lines: list[str]) -> list[str]:
+        """The lines less the margin of the first, which has one of its own; of all where all have it too."""
+        margin, columns = margin_of(lines[0]), self.indentation.columns
+        full = columns(self.gap.line_before + margin)
+        all_have = all(columns(margin_of(line)) >= full for line in lines[1:] if line.strip())
+        return [lines[0][len(margin) :], *(shifted(line, len(margin)) if all_have else line for line in lines[1:])]
 
     def _is_meant(self, first_line: str) -> bool:
         """Whether the margin of the first line completes that of the cursor's line, and does not repeat it."""
@@ -273,10 +283,17 @@ def _without_margin(line: str, before: str, indentation: Indentation) -> str:
     return " " * max(0, more) + line.lstrip(" \t") if line.strip() else line
 
 
-def _last_line_start(text: str) -> int:
-    """Where the last line begins, if others that are not empty stand before it; else the end of the text."""
-    head = text[: max(0, text.rfind("\n"))]
-    return len(head.rstrip()) if head.strip() else len(text)
+def _end_of_whole_lines(text: str) -> int:
+    """Where the text ends without the last line and those that then open an empty block.
+
+    Of lines that are not empty one is kept.
+    """
+    lines = text.split("\n")
+    least = next((number for number, line in enumerate(lines, start=1) if line.strip()), len(lines))
+    count = len(lines) - 1
+    while count > least and (not lines[count - 1].strip() or opens_block(lines[count - 1])):
+        count -= 1
+    return len("\n".join(lines[: max(count, least)]))
 
 
 @contextmanager

@@ -46,13 +46,22 @@ class Indentation:
 
     def expected(self, line_above: str) -> int:
         """How many columns the line below `line_above` is indented by, if it goes on with it or in its block."""
-        opens = bool(_OPENS.search(line_above.rstrip()))
-        return self.columns(margin_of(line_above)) + self.width * opens
+        return self.columns(margin_of(line_above)) + self.width * opens_block(line_above)
+
+
+def opens_block(line: str) -> bool:
+    """Whether the line below is likely to be indented more."""
+    return bool(_OPENS.search(line.rstrip()))
 
 
 def margin_of(line: str) -> str:
     """The blanks and tabs that a line begins with."""
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def shifted(line: str, columns: int) -> str:
+    """`line` without so many blanks and tabs at its beginning, or as many as it has."""
+    return line[min(columns, len(margin_of(line))) :]
 
 
 def in_indentation(lines: Iterable[str], indentation: Indentation) -> list[str]:

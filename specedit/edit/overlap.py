@@ -9,6 +9,7 @@ from specedit.edit.gap import Gap
 from specedit.edit.pairing import unopened
 
 _CLOSING_REST = re.compile(r"[\s)\]}>\"'`;,:]*")
+_PUNCTUATION = frozenset(";,:")
 _SHORTEST_OVERLAP = 3
 _LONGEST_PERIOD = 8
 _TIMES = 2
@@ -50,7 +51,7 @@ def without_standing(text: str, gap: Gap) -> tuple[str, int]:
         return _without_overlap(text, gap), 0
     matches: list[tuple[tuple[int, int], tuple[int, int]]] = []
     at = 0
-    for start in unopened(text, gap.line_before):
+    for start in unopened(text, gap.line_before, after):
         if matches and start < matches[-1][0][1]:
             continue
         begin = at + len(after[at:]) - len(after[at:].lstrip())
@@ -64,6 +65,9 @@ def without_standing(text: str, gap: Gap) -> tuple[str, int]:
         if "\n" in text[:start] and not line.strip():
             return text[:end], at
         text, at = text[:start], before
+    rest = after[at:].strip()
+    if rest and _PUNCTUATION.issuperset(rest):
+        text = text.rstrip().removesuffix(rest) if text.rstrip().endswith(rest) else text
     return text, at
 
 
@@ -103,8 +107,9 @@ def _rest_of_line(text: str, gap: Gap) -> int | None:
 def _without_overlap(text: str, gap: Gap) -> str:
     """`text`, one line, up to where it closes or repeats what goes on after the cursor."""
     after = gap.line_after.lstrip()
-    for start in unopened(text, gap.line_before):
-        if after.startswith(text[start]):
+    closed = next(unopened(after, gap.line_before, after), None)
+    for start in unopened(text, gap.line_before, after):
+        if closed is not None and text[start] == after[closed]:
             return text[:start]
     for length in range(min(len(text), len(after)), 0, -1):
         start = len(text) - length

@@ -16,10 +16,8 @@ _MARK = re.compile(r"\\.|\"\"\"|'''|(?<!\w)(?<![&<])'|(?<=\w)'(?!\w)|[\"`()\[\]{
 
 def open_quote(text: str) -> str:
     """The quote that is open at the end of `text`; nothing where none is."""
-    quote = ""
-    for _, mark, quote in _marks(text, ""):  # noqa: B007 (the last one is wanted)
-        pass
-    return quote
+    quotes = [quote for _, _, quote in _marks(text, "")]
+    return quotes[-1] if quotes else ""
 
 
 def open_brackets(text: str) -> int:
@@ -30,18 +28,26 @@ def open_brackets(text: str) -> int:
     return depth
 
 
-def unopened(text: str, line_before: str) -> Iterator[int]:
+def unopened(text: str, line_before: str, line_after: str = "") -> Iterator[int]:
     """The offsets where `text` closes brackets, or the quote, that it has not opened itself.
 
-    `line_before` is what stands before it on its line, and tells whether it begins within quotes.
+    `line_before` and `line_after` stand around it on its line, and tell whether it begins within quotes, or within
+    brackets in quotes (`"a {|}"`).
     """
-    before = open_quote(line_before)
+    quote = open_quote(line_before)
+    is_closed = line_after.lstrip()[:1] in CLOSERS
+    if quote and is_closed and open_brackets(line_before[line_before.rfind(quote) + len(quote) :]):
+        for first in unopened(text, ""):
+            yield first
+            yield from (first + 1 + at for at in unopened(text[first + 1 :], quote))
+            return
+        return
     depth = 0
-    for at, mark, quote in _marks(text, before):
-        if before and not quote:
+    for at, mark, now in _marks(text, quote):
+        if quote and not now:
             if mark != "\n":
                 yield at
-            before = ""
+            quote = ""
         elif mark in OPENERS:
             depth += 1
         elif mark in CLOSERS:

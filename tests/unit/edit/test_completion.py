@@ -46,6 +46,11 @@ def text_of(text, answer, **given):
         ("foo(bar(|))", "x), y", "foo(bar(x), y)"),
         ("foo([|])", "1, 2])", "foo([1, 2])"),
         ("foo(|);", "a, b);", "foo(a, b);"),
+        ('say(f"Hello, {|}")', 'name}!")', 'say(f"Hello, {name}!")'),
+        ('say(f"Hello, {|}")', "name", 'say(f"Hello, {name}")'),
+        ('say("|)', 'hello")', 'say("hello")'),
+        ("x = a.|;", "b();", "x = a.b();"),
+        ("f(a|, b)", ", c)", "f(a, c, b)"),
         ("x = {|}", '"a": 1}', 'x = {"a": 1}'),
         ('say("|")', 'hello")', 'say("hello")'),
         ('say("|")', "it's (fine)", 'say("it\'s (fine)")'),
@@ -200,6 +205,11 @@ def test_never_more_than_twenty_lines():
         ("def f():\n    if a:\n    |", "    b = 2", "    b = 2"),
         ("def f():\n    a = 1\n    |", "\n    b = 2\n", "b = 2"),
         ("def f():\n    a = 1\n|", "    b = 2\n    c = 3\n", "    b = 2\n    c = 3"),
+        (
+            "def f():\n    a = 1\n    |",
+            "    if b:\n            c\n        else:\n            d",
+            "if b:\n        c\n    else:\n        d",
+        ),
         ("def f():\n\ta = 1\n\t|", "if a:\n        b = 2", "if a:\n\t\tb = 2"),
         ("if x:\n\ta = 1\n|", "if y:\n    b = 2\n", "if y:\n\tb = 2"),
         ("def f():\n    a = 1\n    |", "if a:\n\t\tb = 2", "if a:\n        b = 2"),
@@ -299,6 +309,7 @@ def test_a_line_that_stands_above_may_come_once_more():
 
 def test_an_answer_cut_by_its_limit_loses_its_last_line_unless_it_is_alone():
     assert text_of("|", "a = 1\nb = 2\nc = fo", finish_reason="length") == "a = 1\nb = 2"
+    assert text_of("|", "if a:\n    b = 2\nelse:\n    c = fo", finish_reason="length") == "if a:\n    b = 2"
     assert text_of("x = |", "compute(a, b, c", finish_reason="length") == "compute(a, b, c"
     assert text_of("def f():|", "\n    return compu", finish_reason="length") == "\n    return compu"
 
