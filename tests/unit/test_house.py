@@ -31,7 +31,9 @@ MAY_IMPORT = {
     "specedit.engine": {"specedit.engine", "specedit.draft"},
     "specedit.engine.api": set(),
     "specedit.engine.wire": {"specedit.engine.api"},
-    "specedit.engine.client": {"specedit.engine.client", "specedit.engine.api", "specedit.engine.wire"},
+    "specedit.engine.gap": {"specedit.engine.api"},
+    "specedit.engine.client": {"specedit.engine.client", "specedit.engine.api", "specedit.engine.wire"}
+    | {"specedit.engine.gap"},
     "specedit.engine.remote": {"specedit.engine.client", "specedit.engine.api"},
     "specedit.engine.runtime": set(),
     "specedit.engine.discovery": {"specedit.engine.api", "specedit.engine.wire", "specedit.engine.remote"}
@@ -48,6 +50,7 @@ MAY_IMPORT = {
     "specedit.train": {"specedit"},
     "specedit.cli": {"specedit"},
     "specedit.cli.lsp": {"specedit_lsp.server"},
+    "specedit_lsp.__main__": {"specedit.cli.lsp"},
     "specedit_lsp": {"specedit_lsp", "specedit.edit", "specedit.models.registry", "specedit.engine.api"}
     | {"specedit.engine.client", "specedit.engine.remote", "specedit.engine.runtime", "specedit.engine.discovery"}
     | {"specedit.engine.choice"},
@@ -136,6 +139,12 @@ def test_each_heavy_library_stays_in_its_room() -> None:
 )
 def test_what_is_light_loads_nothing_heavy(code: str) -> None:
     check = f"{code}\nimport sys\nprint([name for name in {HEAVY} if name in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd="/").stdout
+    assert output.splitlines()[-1] == "[]"
+
+
+def test_a_language_server_starts_with_what_it_needs_at_once() -> None:
+    check = f"import specedit_lsp.server, sys\nprint([name for name in {NOT_YET} if name in sys.modules])"
     output = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd="/").stdout
     assert output.splitlines()[-1] == "[]"
 
