@@ -465,9 +465,13 @@ def _is_gone(record: ServerRecord, seconds: float) -> bool:
 def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
+        # One that ended stays in the table until its parent has asked how.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
-    return True
+    except OSError:
+        # There is no such file on this system.
+        return sys.platform != "linux"
 
 
 # --- an engine

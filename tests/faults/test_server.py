@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from specedit.engine.api import CancelToken, GenerateRequest, Message
-from specedit.engine.discovery import Progress, SharedEngine, ensure_server, find_server, servers
+from specedit.engine.discovery import Progress, SharedEngine, end_server, ensure_server, find_server, servers
 from specedit.errors import EngineError, UnreachableError
 from tests.faults.serving import (
     PATIENCE_SECONDS,
@@ -169,6 +169,26 @@ def test_a_server_says_how_much_is_loaded(place: Path, model: Path) -> None:
     assert percents[-1] < 100
     [record] = servers()
     assert (record.pid, record.state, record.percent) == (server.pid, "ready", None)
+
+
+def test_ending_a_server_waits_until_it_is_gone(place: Path, model: Path) -> None:
+    assert not end_server(None)
+    with serving(place, "--model", model) as server:
+        record = server.wait_for("ready")
+        with streaming(record) as lines:
+            next(lines)
+            assert not end_server("another model")
+            assert end_server(str(model), drain_seconds=0.1)
+        assert servers() == []
+        assert server.popen.wait(1) is not None
+
+
+def test_a_server_that_hangs_is_ended_too(place: Path, model: Path) -> None:
+    with serving(place, "--model", model) as server:
+        server.wait_for("ready")
+        os.kill(server.popen.pid, signal.SIGSTOP)
+        assert end_server(None, drain_seconds=0.1)
+        assert server.popen.wait(PATIENCE_SECONDS) == -signal.SIGKILL
 
 
 def test_a_server_that_can_not_start_says_why(place: Path) -> None:
