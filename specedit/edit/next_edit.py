@@ -7,38 +7,31 @@ at its declaration. `ask` has a model rewrite the place that is most like the on
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from specedit.edit.agreed import Declined, agreed
 from specedit.edit.document import Document, Span, split_lines
 from specedit.edit.example import Example, Fragment, contents, examples_for, prose_lines, word_around
-from specedit.edit.guard import Proposal, check_syntax
+from specedit.edit.prompt import code_block_ends, shown_text
 from specedit.edit.recent import RecentEdit
 from specedit.edit.region import line_range
 from specedit.edit.renamed import uses_left
 from specedit.edit.session import EditRequest, run_edit
 from specedit.edit.stream import Hunk
-from specedit.engine.api import CancelToken, Engine, Usage
+from specedit.engine.api import CancelToken, Engine, GenerateRequest, Message, TextChunk, Usage
 
 EXAMPLES = 8
 MOST = 8
 _MAX_EXAMPLE_LINES = 8
 _MAX_CHANGED_LINES = 6
 _LEAST_ALIKE = 0.5
-_SHOWN_LINES = 40
-_REGION_LINES = 3
+_SHOWN_EXAMPLES = 3
 _MAX_LINE_CHARS = 400
 
-INSTRUCTION = """\
-I have just changed this:
-
-{before}
-to this:
-
-{after}
-Make the same change here, where it applies, and nothing else. If it does not apply, return the code as it is."""
+FIRST = "Edit this code:"
+THEN = "Edit this code in the same way:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +113,29 @@ class Asked:
 
 def place_to_ask_about(
     document: Document, recent: Sequence[RecentEdit], cursor: int, *, finished: bool = False
-) -> int | None:
-    """The line, from 0, that is most like the one that was changed last, ahead of the cursor first; None if none is."""
+) -> tuple[int, int] | None:
+    """The first and last line, 1-based, of the place that is most like the one that was changed last.
+
+    Places ahead of the cursor go first. None where nothing is much like it, or where lines only came in or went: that
+    is new code mostly, and nothing tells what it would be elsewhere.
+    """
     examples = list(examples_for(document, recent[:EXAMPLES], _MAX_EXAMPLE_LINES))
     if not examples or examples[0].edit != recent[0] or not (finished or is_finished(document, recent[0], cursor)):
         return None
-    # Lines that only came in, or went, are new code mostly: what they would be elsewhere, nothing tells.
-    told = [line for line in examples[0].old if line.strip() and examples[0].edit.after.strip()]
-    edited = {number for example in examples for number in example.lines}
-    here = document.line_number(cursor) - 1
-    wanted = _words(told[0]) if told else frozenset()
+    example = examples[0]
+    told = next((number for number, line in enumerate(example.old) if line.strip()), None)
+    if told is None or not example.edit.after.strip():
+        return None
+    edited = {number for one in examples for number in one.lines}
+    lines, here, wanted = contents(document.text), document.line_number(cursor) - 1, _words(example.old[told])
     best, found = _LEAST_ALIKE, None
-    lines = contents(document.text)
     for at in (*range(here, len(lines)), *range(min(here, len(lines)))):
-        likeness = _likeness(wanted, lines[at]) if at not in edited and lines[at] not in examples[0].new else 0.0
-        if likeness > best:
-            best, found = likeness, at
+        first, last = at - told, at - told + len(example.old) - 1
+        if first < 0 or last >= len(lines) or lines[at] in example.new:
+            continue
+        likeness = _likeness(wanted, lines[at])
+        if likeness > best and edited.isdisjoint(range(first, last + 1)):
+            best, found = likeness, (first + 1, last + 1)
     return found
 
 
@@ -151,47 +151,54 @@ def ask(
 ) -> Asked:
     """Have the model make the last edit's change at the place that is most like it.
 
-    The model is shown at most forty lines before and after that place, and may change a few. What it writes is proposed
-    only if it changes few lines, puts in or takes out a word that the user's edit did, and passes the guards.
+    The model is shown the user's edits as if they were its own answers, then that place; nothing else, for small models
+    do as they did before far better than as they are told. What it writes is proposed only if it changes few lines,
+    puts in or takes out a word that the user's last edit did, and passes the guards.
 
     Raises:
         UsageError: the engine finds the request itself wrong.
     """
-    at = place_to_ask_about(document, recent, cursor, finished=finished)
-    if at is None:
+    place = place_to_ask_about(document, recent, cursor, finished=finished)
+    if place is None:
         return Asked()
-    example = Example(recent[0], document)
-    first, last = _around(document, example, at)
-    shown_first, shown_last = max(0, first - _SHOWN_LINES), min(len(document.line_spans), last + _SHOWN_LINES) - 1
-    start = document.line_spans[shown_first].start
-    shown = replace(document, text=document.text[start : document.line_spans[shown_last].end])
-    instruction = INSTRUCTION.format(before=_block(example.old), after=_block(example.new))
-    region = line_range(shown, first - shown_first + 1, last - shown_first)
-    result = run_edit(EditRequest(shown, region, instruction, cancel=cancel), engine)
+    examples = list(examples_for(document, recent[:_SHOWN_EXAMPLES], _MAX_EXAMPLE_LINES))
+    changes = [example for example in reversed(examples) if example.edit.before.strip() and example.edit.after.strip()]
+    request = EditRequest(document, line_range(document, *place), THEN, cancel=cancel)
+    result = run_edit(request, _WithExamples(engine, document, changes))
     if result.status == "failed":
         return Asked(failure=result.reason)
-    if result.status != "changed" or not _is_small(result.hunks) or not _is_same_change(result.hunks, example):
-        return Asked(usage=result.usage)
-    new_text = document.text[:start] + result.document.text + document.text[start + len(shown.text) :]
-    if check_syntax(Proposal(document.path, instruction, document.text, new_text, "", "")):
+    if result.status != "changed" or not _is_small(result.hunks) or not _is_same_change(result.hunks, examples[0]):
         return Asked(usage=result.usage)
     edits = [
-        _of_hunk(document, replace(hunk, start_line=hunk.start_line + shown_first), example.number)
+        _of_hunk(document, hunk, examples[0].number)
         for hunk in result.hunks
         if (hunk.old.rstrip("\r\n"), hunk.new.rstrip("\r\n")) not in declined
     ]
     return Asked(tuple(edits), result.usage)
 
 
-def _around(document: Document, example: Example, at: int) -> tuple[int, int]:
-    """The lines [first, last) around a line that the model may change: none of those that were just edited."""
-    first, last = at, at + 1
-    while first > 0 and at - first < _REGION_LINES and first - 1 not in example.lines:
-        first -= 1
-    below = at + max(1, len(example.old)) + _REGION_LINES
-    while last < min(below, len(document.line_spans)) and last not in example.lines:
-        last += 1
-    return first, last
+@dataclass(frozen=True)
+class _WithExamples:
+    """An engine that is asked about code with examples of how it was edited, the oldest first."""
+
+    engine: Engine
+    document: Document
+    examples: Sequence[Example]
+
+    def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:
+        """Stream the answer of the engine that is asked in the place of this one."""
+        messages = []
+        for number, example in enumerate(self.examples):
+            wish = THEN if number else FIRST
+            messages.append(Message("user", f"{wish}\n\n{self._block(example.edit.before)}"))
+            messages.append(Message("assistant", self._block(example.edit.after)))
+        messages.append(Message("user", f"{THEN}\n\n{self._block(request.prediction)}"))
+        return self.engine.generate(replace(request, messages=tuple(messages)))
+
+    def _block(self, code: str) -> str:
+        opening, closing = code_block_ends(self.document)
+        text = shown_text(code)
+        return f"{opening}{text}{'' if text.endswith(chr(10)) else chr(10)}{closing}"
 
 
 def _is_small(hunks: Sequence[Hunk]) -> bool:
@@ -224,10 +231,6 @@ def _of_hunk(document: Document, hunk: Hunk, like: int) -> NextEdit:
         span = Span(start + change.start, start + change.start + len(change.old))
         return NextEdit(span, change.new, "model", like)
     return NextEdit(Span(start, start + len(hunk.old)), hunk.new, "model", like)
-
-
-def _block(lines: Sequence[str]) -> str:
-    return "".join(f"    {line}\n" for line in lines) or "    (nothing)\n"
 
 
 def _words(line: str) -> frozenset[str]:
