@@ -194,7 +194,7 @@ class _Draft:
         text = self._stripped(text)
         if not text:
             return Completion("nothing", self.span(0), usage=usage, reason=_nothing(answer))
-        text = text.replace("\n", self.asked.document.line_ending)
+        text = text.replace("\n", self.gap.line_ending)
         _, selected = self.asked.selected or (None, "")
         return Completion("found", self.span(replaced), selected + text, usage)
 

@@ -6,7 +6,6 @@ can be used again.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +15,19 @@ from pathlib import Path
 from typing import Protocol
 
 from specedit.config import Settings
-from specedit.edit.access import ignored_by, secret_rule
+from specedit.edit.access import secret_rule
 from specedit.edit.definitions import Definition, definitions_of
 from specedit.edit.document import Document
-from specedit.edit.files import project_root, read_file
+from specedit.edit.files import project_root
 from specedit.edit.gap import BYTES_PER_TOKEN, Gap
 from specedit.edit.imports import Imported, imported_by
 from specedit.edit.lexemes import DECLARING
 from specedit.edit.prompt import shown_text
+from specedit.edit.readable import is_readable, read_readable
 from specedit.edit.recent import RecentEdit
 from specedit.edit.region import language_of
 from specedit.edit.similar import identifiers_of, most_similar
 from specedit.engine.api import ContextFile
-from specedit.errors import FileError
 
 MAX_FILE_CHARS = 200_000
 """Longer files are not looked at."""
@@ -119,21 +118,7 @@ class DiskSources:
         for document in self._shown_documents:
             if document.path == path:
                 return document
-        # Most of the names that are asked for don't exist, and the rules would be looked up for nothing.
-        if not os.path.isfile(path):  # noqa: PTH113 (this is asked often)
-            return None
-        settings = self.settings
-        try:
-            snapshot = read_file(
-                path,
-                root=self.root if self.root and path.is_relative_to(self.root) else None,
-                allow_ignored=settings.allow_ignored,
-                secret_patterns=settings.secret_patterns,
-                max_file_bytes=settings.max_file_bytes,
-            )
-            return Document.from_bytes(snapshot.data, path)
-        except FileError:
-            return None
+        return read_readable(path, self.root, self.settings)
 
     def list_files(self, directory: Path) -> Sequence[Path]:
         """The files in a directory, sorted; at most 64."""
@@ -149,14 +134,9 @@ class DiskSources:
         return [document for document, _ in zip(shown, range(MAX_OPEN_DOCUMENTS), strict=False)]
 
     def _may_show(self, path: Path) -> bool:
-        names = [path, Path(os.path.realpath(path))] if path.is_absolute() else [Path("/", path)]
-        for name in names:
-            root = self.root or project_root(name)
-            if secret_rule(name, root, self.settings.secret_patterns):
-                return False
-            if path.is_absolute() and not self.settings.allow_ignored and ignored_by(name, project_root(name)):
-                return False
-        return True
+        if path.is_absolute():
+            return is_readable(path, self.root, self.settings)
+        return secret_rule(Path("/", path), Path("/"), self.settings.secret_patterns) is None
 
 
 def gather(
@@ -300,7 +280,7 @@ class _Scene:
 
     def recent_edits(self) -> Iterator[_Piece]:
         """The last edits that the text around the cursor does not show, the newest first."""
-        first = self.document.line_number(self.gap.head_start)
+        first = self.gap.first_line
         shown = range(first, first + (self.gap.head + self.gap.tail).count("\n") + 1)
         for edit in self.sources.recent():
             here = self._is_own(edit.path) or (edit.path is None and edit.name == self._name(self.document))

@@ -28,12 +28,16 @@ class Gap:
         tail: the text after it, to a line end.
         head_start: where the head begins in the document.
         tail_end: where the tail ends in the document.
+        first_line: the 1-based line of the document that the head begins in.
+        line_ending: the most frequent line end around the gap; that of the document if there is none.
     """
 
     head: str
     tail: str
     head_start: int = 0
     tail_end: int = 0
+    first_line: int = 1
+    line_ending: str = "\n"
 
     @classmethod
     def at(
@@ -54,7 +58,15 @@ class Gap:
         start = _head_start(document.text, span.start, prefix_tokens * BYTES_PER_TOKEN)
         end = _tail_end(document.text, span.end, suffix_tokens * BYTES_PER_TOKEN)
         head = shown_text(document.text[start : span.start] + selected_text)
-        return cls(head, shown_text(document.text[span.end : end]), start, end)
+        around = Document(document.text[start : span.start] + document.text[span.end : end])
+        return cls(
+            head,
+            shown_text(document.text[span.end : end]),
+            start,
+            end,
+            _line_ends(document.text, start) + 1,
+            around.line_ending if _LINE_END.search(around.text) else document.line_ending,
+        )
 
     @cached_property
     def typed(self) -> str:
@@ -105,7 +117,8 @@ def _head_start(text: str, offset: int, budget_bytes: int) -> int:
         if start is not None and offset - start >= (offset - earliest) // 2:
             return start
     # The cursor's line alone takes half of the budget or more.
-    return min(offset, earliest + -earliest % _STEP_CHARS)
+    start = earliest + -earliest % _STEP_CHARS
+    return start if offset - start >= (offset - earliest) // 2 else earliest
 
 
 def _tail_end(text: str, offset: int, budget_bytes: int) -> int:
@@ -120,7 +133,7 @@ def _fitting_chars(text: str, budget_bytes: int) -> int:
     """How many characters at the beginning of `text` take at most so many bytes."""
     if text.isascii():
         return min(len(text), budget_bytes)
-    return len(text.encode("utf-8", "surrogatepass")[:budget_bytes].decode("utf-8", "ignore"))
+    return len(text.encode("utf-8", "replace")[:budget_bytes].decode("utf-8", "ignore"))
 
 
 def _line_start_from(text: str, position: int, limit: int) -> int | None:

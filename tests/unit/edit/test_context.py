@@ -208,6 +208,19 @@ def test_secrets_and_ignored_files_are_never_shown(project):
     assert context(project, "a.py", "import credentials\ncredentials.compute_rate(|", **own) == {}
 
 
+def test_a_file_that_is_changed_or_ignored_meanwhile_is_seen_so(project):
+    write(project, {"shop.py": "def price(old):\n    return old\n"})
+    text = "from shop import price\nprice(|"
+    opened = [Document("def compute_rate(year):\n    return 1\n", project / "other.py")]
+    assert context(project, "a.py", text) == {"shop.py": "def price(old):\n"}
+    write(project, {"shop.py": "def price(new, more):\n    return new\n"})
+    assert context(project, "a.py", text) == {"shop.py": "def price(new, more):\n"}
+    assert context(project, "a.py", "compute_rate(|", opened=opened).keys() == {"other.py"}
+    write(project, {".gitignore": "shop.py\nother.py\n"})
+    assert context(project, "a.py", text) == {}
+    assert context(project, "a.py", "compute_rate(|", opened=opened) == {}
+
+
 def test_nothing_outside_the_root_is_read(project):
     inner = project / "inner"
     write(project, {"shop.py": "def price(x):\n    return x\n", "inner/a.py": ""})
