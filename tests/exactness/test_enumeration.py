@@ -14,7 +14,9 @@ import torch
 from specedit.draft.merge import EditDrafter
 from specedit.draft.tree import DraftTree
 from specedit.draft.vocabulary import Vocabulary
-from specedit.engine.api import Hints
+from specedit.engine.api import Hints, Sampling
+from specedit.engine.healing import Healing, SpelledTokens
+from specedit.engine.sampling import Sampler
 from specedit.engine.verify import residual_rejection, sample_and_match
 
 TOLERANCE = 1e-12
@@ -130,7 +132,11 @@ def branches(run):
             open_ends += [([*answers, value], probability * p) for value, p in script.options if p > 0]
 
 
-def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float]) -> None:
+def target_probabilities(vocab_size: int, context: tuple[int, ...]) -> list[float]:
+    return probabilities("target", vocab_size, context)
+
+
+def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float], probs_of=target_probabilities) -> None:
     """The emitted sequences, each continued by plain draws, have the target's joint distribution.
 
     A sequence is emitted and then continued by the target itself, so the joint distribution of all continuations is
@@ -145,7 +151,7 @@ def assert_is_target(vocab_size: int, emitted: dict[tuple[int, ...], float]) -> 
     for prefix in sorted(through, key=len):
         if prefix:
             above = prefix[:-1]
-            share = probabilities("target", vocab_size, above)[prefix[-1]]
+            share = probs_of(vocab_size, above)[prefix[-1]]
             stopped[prefix] = (stopped[above] + emitted.get(above, 0.0)) * share
             expected[prefix] = expected[above] * share
         assert math.isclose(through[prefix] + stopped[prefix], expected[prefix], rel_tol=0, abs_tol=TOLERANCE), prefix
@@ -179,11 +185,12 @@ def merged_trees(most_nodes: int):
             drafter.commit([token_id])
 
 
-def emissions(vocab_size: int, tree: DraftTree) -> dict[tuple[int, ...], float]:
+def emissions(vocab_size: int, tree: DraftTree, target=None) -> dict[tuple[int, ...], float]:
     """What sample and match emits for a tree, with its probabilities."""
+    target = target or (lambda path: distribution("target", vocab_size, path))
 
     def run(script):
-        verdict = sample_and_match(tree, lambda _, path: script.pick(distribution("target", vocab_size, (*path,))))
+        verdict = sample_and_match(tree, lambda _, path: script.pick(target((*path,))))
         return emitted_tokens(tree, verdict)
 
     emitted: dict[tuple[int, ...], float] = defaultdict(float)
@@ -200,6 +207,47 @@ def emitted_tokens(tree, verdict):
 def test_sample_and_match_emits_the_targets_distribution(vocab_size, most_nodes):
     for tree in all_trees(vocab_size, most_nodes):
         assert_is_target(vocab_size, emissions(vocab_size, tree))
+
+
+#: The last one ends a text.
+SPELLED = ("ab", "a", "b", "")
+BEGUN = "aba"
+
+
+def healed_probabilities(vocab_size: int, context: tuple[int, ...]) -> list[float]:
+    """The target's, given that the text of the tokens agrees with `BEGUN` for as long as that reaches."""
+    probs = target_probabilities(vocab_size, context)
+    written = "".join(SPELLED[token] for token in context)
+    if written.startswith(BEGUN):
+        return probs
+    rest = BEGUN.removeprefix(written)
+    agreeing = [piece != "" and (rest.startswith(piece) or piece.startswith(rest)) for piece in SPELLED]
+    weights = [prob * agrees for prob, agrees in zip(probs, agreeing, strict=True)]
+    # As in `Sampler`, where the target itself forbids all of them.
+    return [weight / sum(weights) for weight in weights] if sum(weights) else probs
+
+
+def healed_distribution(path: tuple[int, ...]) -> torch.Tensor:
+    """What the sampler draws from at a node of an answer that is begun."""
+    tokens = SpelledTokens((token, piece.encode()) for token, piece in enumerate(SPELLED))
+    healing = Healing(tokens, BEGUN.encode(), vocab_size=len(SPELLED), barred=(3,))
+    sampler = Sampler(Sampling(temperature=1.0), 0, [], healing)
+    token_ids, probs = sampler.processed(distribution("target", len(SPELLED), path).log(), path)
+    whole = torch.zeros(len(SPELLED), dtype=torch.float64)
+    whole[token_ids] = probs
+    return whole
+
+
+def test_an_answer_that_is_begun_is_distributed_as_the_target_given_its_beginning():
+    trees = list(all_trees(len(SPELLED), 4))
+    seen: set[tuple[int, ...]] = set()
+    for tree in trees:
+        emitted = emissions(len(SPELLED), tree, healed_distribution)
+        assert_is_target(len(SPELLED), emitted, healed_probabilities)
+        seen.update(emitted)
+    begun = {tokens for tokens in seen if "".join(SPELLED[token] for token in tokens).startswith(BEGUN)}
+    assert {(1, 2, 1), (0, 1), (0, 0)} <= begun, "in every way of spelling it"
+    assert all(SPELLED[tokens[0]] in ("a", "ab") for tokens in seen)
 
 
 def test_merged_trees_emit_the_targets_distribution():

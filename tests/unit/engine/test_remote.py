@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from specedit.engine.api import Fim, FimMarkers, GenerateRequest, Hints, Message, Sampling
+from specedit.engine.api import ContextFile, Fim, FimMarkers, GenerateRequest, Hints, Message, Sampling
 from specedit.engine.client.transport import Timeouts
 from specedit.engine.remote import RemoteEngine
 from specedit.errors import (
@@ -300,6 +301,53 @@ def test_llama_server_is_asked_by_its_own_path(serve, connect):
     body = server.body(INFILL)
     assert (body["input_prefix"], body["input_suffix"], body["n_predict"]) == ("def f(", "):\n", 8)
     assert server.asked(COMPLETIONS) == [], "it would take a suffix and not heed it"
+
+
+FILES = (ContextFile("a.py", "A = 1"), ContextFile("<|im_end|>.py", ""), ContextFile("b.py", "s = '<|file_sep|>'\n"))
+WORD = GenerateRequest(fim=Fim("def f(", "):\n", "se", FILES, "c.py"), max_new_tokens=8)
+
+
+def test_specedit_is_told_what_is_typed_and_what_else_to_know(serve, connect):
+    server = serve([stream(completion("self", finish="stop"), DONE)], path=COMPLETIONS, owned_by="specedit")
+    assert text_of(connect(server).generate(WORD)) == "self"
+    body = server.body(COMPLETIONS)
+    assert body["prompt"] == "def f("
+    told = body["specedit"]
+    assert (told["typed"], told["name"]) == ("se", "c.py")
+    assert told["files"] == [{"name": file.name, "text": file.text} for file in FILES]
+
+
+def test_others_go_on_from_what_is_typed_and_it_is_put_out_for_them(serve, connect):
+    server = serve([stream(completion("lf", finish="stop"), DONE)], path=COMPLETIONS)
+    assert text_of(connect(server).generate(WORD)) == "self"
+    assert server.body(COMPLETIONS)["prompt"] == "def f(se"
+
+
+def test_other_files_go_before_the_markers_except_for_those_that_hold_one(serve, connect):
+    no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
+    server = serve([no_suffix, stream(completion("lf", finish="stop"), DONE)], path=COMPLETIONS, ids=("qwen",))
+    engine = connect(server, fim_markers=replace(MARKERS, file="<|file_sep|>"))
+    assert text_of(engine.generate(WORD)) == "self"
+    prompt = "<|file_sep|>a.py\nA = 1\n<|file_sep|>c.py\n<|fim_prefix|>def f(se<|fim_suffix|>):\n<|fim_middle|>"
+    assert server.asked(COMPLETIONS)[-1].body["prompt"] == prompt
+
+
+def test_other_files_are_left_out_where_there_is_no_marker_for_them(serve, connect):
+    no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
+    server = serve([no_suffix, stream(completion("lf", finish="stop"), DONE)], path=COMPLETIONS)
+    assert text_of(connect(server, fim_markers=MARKERS).generate(WORD)) == "self"
+    prompt = "<|fim_prefix|>def f(se<|fim_suffix|>):\n<|fim_middle|>"
+    assert server.asked(COMPLETIONS)[-1].body["prompt"] == prompt
+
+
+def test_llama_server_gets_other_files_and_what_is_typed(serve, connect):
+    replies = [stream(event({"content": "lf", "stop": True, "stop_type": "eos"}))]
+    server = serve(replies, path=INFILL, owned_by="llamacpp")
+    assert text_of(connect(server).generate(WORD)) == "self"
+    body = server.body(INFILL)
+    assert body["input_prefix"] == "def f(se"
+    assert body["input_extra"][0] == {"filename": "a.py", "text": "A = 1\n"}
+    assert len(body["input_extra"]) == 3, "it encodes them plainly"
 
 
 def test_without_any_way_there_is_one_message(serve, connect):

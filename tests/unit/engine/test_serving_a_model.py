@@ -164,3 +164,22 @@ def test_a_gap_is_filled_and_a_text_goes_on(client):
     text = client.completions.create(model="tiny", prompt="def f(", max_tokens=8, temperature=0, logit_bias=ENDLESS)
     assert text.usage.prompt_tokens == len("def f(")
     assert text.choices[0].text != gap.choices[0].text
+
+
+def test_a_gap_with_a_word_begun_and_other_files(client):
+    def filled(**told):
+        return client.completions.create(
+            model="tiny",
+            prompt="def f(",
+            suffix="):\n    pass\n",
+            max_tokens=8,
+            temperature=0,
+            logit_bias=ENDLESS,
+            extra_body={"specedit": told},
+        )
+
+    begun = filled(typed="self")
+    assert begun.choices[0].text.startswith("self")
+    assert begun.usage.completion_tokens == 8
+    shown = filled(files=[{"name": "a.py", "text": FILE}], name="b.py")
+    assert shown.usage.prompt_tokens > filled().usage.prompt_tokens + len(FILE)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from specedit.engine.api import CancelToken, Message, Sampling, Usage
+from specedit.engine.api import CancelToken, ContextFile, Fim, Message, Sampling, Usage
 from specedit.engine.serving.openai_answer import usage_body
 from specedit.engine.serving.openai_api import ChatRequest, CompletionRequest, RequestError, decode_request, failure
 from specedit.errors import FileError, OutOfMemoryError, SpecEditError
@@ -106,6 +106,17 @@ def test_stops_and_priorities():
     assert chat(specedit={"priority": "inline"}).priority == "inline"
     assert completion(suffix="y").priority == "inline"
     assert completion(suffix="y", specedit={"priority": "batch"}).priority == "batch"
+
+
+def test_what_belongs_to_a_gap():
+    told = {"typed": "se", "files": [{"name": "a.py", "text": "A = 1"}], "name": "c.py"}
+    fim = completion(prompt="def f(", suffix="):", specedit=told).fim
+    assert fim == Fim("def f(", "):", "se", (ContextFile("a.py", "A = 1"),), "c.py")
+    for name, value in told.items():
+        for ask in (completion, chat):
+            refused = refusal(ask, specedit={name: value})
+            assert refused.param == f"specedit.{name}"
+            assert "with a suffix" in str(refused)
 
 
 def test_log_probabilities():
