@@ -292,7 +292,7 @@ class Rewrites:
             self._tell_hunk(session, live)
         session.written_chars += chars
         length = session.region.span.end - session.region.span.start
-        changes = f"{session.told} change{'' if session.told == 1 else 's'} so far"
+        changes = f"{session.told} change{'' if session.told == 1 else 's'} so far" if session.told else ""
         session.progress.report(100 * session.written_chars // max(1, length), changes)
 
     async def _conclude(self, session: RewriteSession, result: EditResult, live: LiveHunks) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -887,5 +889,97 @@ def test_an_empty_text_gets_what_the_model_writes(text):
         desk = Desk(answering("a\nb\n"), text)
         assert (await desk.rewritten(0, 0))["outcome"] == "ready"
         assert desk.document.text.strip() == "a\nb"
+
+    run(work())
+
+
+# --- at random
+
+ENDS = ("\n", "\r\n", "\r")
+
+
+def random_lines(rng: random.Random, count: int) -> list[str]:
+    return [rng.choice(("a", "b = 1", "  c", "", "é\x0c", "😀 d", "\u2028e", "f(x)")) for _ in range(count)]
+
+
+def random_case(rng: random.Random) -> tuple[str, int, int, str]:
+    """A text of any line ends, the lines to rewrite, and what the model writes."""
+    lines = random_lines(rng, rng.randint(12, 40))
+    ends = [rng.choice(ENDS) for _ in lines] if rng.random() < 0.5 else [rng.choice(ENDS)] * len(lines)
+    first = rng.randrange(len(lines) - 6)
+    last = len(lines) if rng.random() < 0.3 else rng.randint(first + 5, len(lines))
+    new = ["start", *lines[first:last]]
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(new))
+        new[at : at + rng.randint(0, 2)] = random_lines(rng, rng.randint(0, 3))
+    text = "".join(line + end for line, end in zip(lines, ends, strict=True))
+    return text if rng.random() < 0.7 else text.rstrip("\r\n"), first, last, "\n".join(new)
+
+
+def offset_of(text: str, line: int) -> int:
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    return starts[min(line, len(starts) - 1)] if line < len(starts) else len(text)
+
+
+def test_hunks_give_what_the_server_applies_byte_for_byte_in_any_text():
+    async def work():
+        ready = 0
+        for seed in range(60):
+            rng = random.Random(seed)
+            text, first, last, new = random_case(rng)
+            engine = answering(new, chunk_chars=rng.randint(1, 40))
+            allowing = {"rewrite": {"allowDeletions": True}}
+            desk, other = (Desk(engine, text, options=allowing) for _ in range(2))
+            end = await desk.rewritten(first, last, apply="server")
+            assert (await other.rewritten(first, last, apply="client"))["outcome"] == end["outcome"]
+            if end["outcome"] == "ready":
+                ready += 1
+                edits = [{"range": hunk["range"], "newText": hunk["newText"]} for hunk in other.hunks().values()]
+                assert applied(text, edits).encode() == desk.document.text.encode()
+                start, stop = offset_of(text, first), offset_of(text, last)
+                assert desk.document.text.startswith(text[:start])
+                assert desk.document.text.endswith(text[stop:])
+            else:
+                assert desk.document.text == text
+        assert ready > 30
+
+    run(work())
+
+
+def test_changes_elsewhere_end_in_a_rewrite_of_the_same_lines_or_none():
+    async def work():
+        outcomes: list[str] = []
+        for seed in range(60):
+            rng = random.Random(seed)
+            text, first, last, new = random_case(rng)
+            allowing = {"rewrite": {"allowDeletions": True}}
+            plain_desk = Desk(answering(new), text, options=allowing)
+            is_ready = (await plain_desk.rewritten(first, last))["outcome"] == "ready"
+            # All is typed before the model has written its last line.
+            if not is_ready or new.count("\n") < 5:
+                continue
+            start, stop = offset_of(text, first), offset_of(text, last)
+            before, after = text[:start], text[stop:]
+            rewritten = plain_desk.document.text[len(before) : len(plain_desk.document.text) - len(after)]
+            desk = Desk(stepped(new), text, options=allowing)
+            session = desk.start(first, last)
+            for _ in range(rng.randint(1, 4)):
+                desk.engine.step()
+                await asyncio.sleep(0.002)
+                is_above = rng.random() < 0.5
+                part = before if is_above else after
+                low = rng.randrange(len(part) + 1)
+                high = min(len(part), low + rng.randrange(3))
+                put = rng.choice(("", "x", "\n", "y\r\n", "😀"))
+                part = part[:low] + put + part[high:]
+                before, after = (part, after) if is_above else (before, part)
+                desk.send(TextDocumentContentChangeWholeDocument(before + text[start:stop] + after))
+            desk.engine.step(1000)
+            outcome = (await desk.ended(session))["outcome"]
+            outcomes.append(outcome)
+            assert desk.document.text == before + (rewritten if outcome == "ready" else text[start:stop]) + after
+        assert outcomes.count("ready") > 5
+        assert outcomes.count("stale") > 5
+        assert set(outcomes) == {"ready", "stale"}
 
     run(work())
