@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -98,20 +99,21 @@ def scene(options: dict[str, object], act: Callable[[Desk], Awaitable[None]], **
 
 
 def test_nothing_at_the_address_is_an_error_with_a_fix_until_something_is_there(place: Path):
-    with ScriptedServer({}) as gone:
-        pass
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
 
     async def act(desk: Desk) -> None:
         with pytest.raises(UnreachableError):
             await desk.ask()
         error = await desk.reached("error")
-        assert gone.url in error.message
+        assert address in error.message
         assert error.fix
-        with ScriptedServer({MODELS: [models("m")], CHAT: [HELLO]}, port=gone.port):
+        with ScriptedServer({MODELS: [models("m")], CHAT: [HELLO]}, port=port):
             assert await desk.ask() == "hello"
         assert await desk.reached("ready") == Status("ready", model="m")
 
-    assert scene({"engine": gone.url}, act).states == ["busy", "error", "busy", "ready"]
+    assert scene({"engine": address}, act).states == ["busy", "error", "busy", "ready"]
 
 
 def test_warming_up_asks_the_address_before_anybody_does(place: Path):
