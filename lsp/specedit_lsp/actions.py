@@ -29,7 +29,7 @@ ASK_INSTRUCTION = "specedit.askInstruction"
 
 MOST_PROBLEMS = 10
 # Parsing larger texts takes longer than a list that opens at each move of the cursor may.
-_MOST_LABELLED_CHARS = 50_000
+_MOST_LABELLED_CHARS = 25_000
 
 _PROSE = frozenset(
     {"git-commit", "git-rebase", "html", "latex", "log", "markdown", "org", "plaintext", "restructuredtext", "tex"}
