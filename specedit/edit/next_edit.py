@@ -26,6 +26,7 @@ EXAMPLES = 8
 MOST = 8
 _MAX_EXAMPLE_LINES = 8
 _MAX_CHANGED_LINES = 6
+_MAX_DISTANCE = 500
 _LEAST_ALIKE = 0.5
 _SHOWN_EXAMPLES = 3
 _MAX_LINE_CHARS = 400
@@ -77,13 +78,18 @@ def repeats(
     lines = contents(document.text)
     edited = frozenset(number for example in examples for number in example.lines)
     prose = prose_lines(lines)
-    found = agreed(examples, lines, edited, prose, declined)
+    here = document.line_number(cursor) - 1
+    found = agreed(examples, lines, [at for at in _near(here, lines) if at not in edited], prose, declined)
     for example in examples:
         found = {at: (text, example.number) for at, text in uses_left(example, lines, edited | prose).items()} | found
-    here = document.line_number(cursor) - 1
     order = sorted(found, key=lambda at: (at < here, at))
     wanted = [at for at in order if (lines[at], found[at][0]) not in declined][:MOST]
     return [_next_edit(document, at, lines[at], *found[at]) for at in wanted]
+
+
+def _near(here: int, lines: Sequence[str]) -> range:
+    """The lines that are looked at: in long files those within 500 lines, for the time that it takes."""
+    return range(max(0, here - _MAX_DISTANCE), min(len(lines), here + _MAX_DISTANCE))
 
 
 def is_finished(document: Document, edit: RecentEdit, cursor: int) -> bool:
@@ -129,7 +135,8 @@ def place_to_ask_about(
     edited = {number for one in examples for number in one.lines}
     lines, here, wanted = contents(document.text), document.line_number(cursor) - 1, _words(example.old[told])
     best, found = _LEAST_ALIKE, None
-    for at in (*range(here, len(lines)), *range(min(here, len(lines)))):
+    near = _near(here, lines)
+    for at in sorted(near, key=lambda at: (at < here, at)):
         first, last = at - told, at - told + len(example.old) - 1
         if first < 0 or last >= len(lines) or lines[at] in example.new:
             continue
