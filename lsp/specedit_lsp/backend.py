@@ -54,7 +54,7 @@ def server_engine(settings: Settings, options: Options, board: StatusBoard) -> E
             settings.model,
             idle_exit_minutes=options.idle_exit_minutes,
             on_progress=board.loading,
-            on_ready=lambda _: board.loaded(),
+            on_ready=lambda server: board.found(server.model),
         )
     from specedit.engine.choice import server_of
 
@@ -141,7 +141,7 @@ class Backend:
         self._board.listen()
         self._stop_warming()
         _log.info("the engine is restarted")
-        await in_thread(self._restarted, CancelToken())
+        await in_thread(self._tracked.restart, CancelToken())
 
     def close(self) -> None:
         """Stop what is under way and drop the connections; nothing is told any more. Idempotent."""
@@ -162,10 +162,6 @@ class Backend:
         # The board has it.
         with suppress(SpecEditError):
             await in_thread(self._tracked.connect, CancelToken())
-
-    def _restarted(self) -> None:
-        self._tracked.end()
-        self._tracked.connect()
 
     def _read_settings(self, root: Path) -> Settings:
         flags = _flags(self._options.own)

@@ -160,4 +160,6 @@ def _cost(total: Counters) -> list[str]:
 
 
 def _duration(minutes: float) -> str:
-    return f"{minutes / 60:.1f} hours" if minutes >= 90 else f"{max(1, round(minutes))} minutes"
+    if minutes >= 90:
+        return f"{minutes / 60:.1f} hours"
+    return f"{round(minutes)} minutes" if minutes >= 1.5 else "minute"

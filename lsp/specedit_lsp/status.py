@@ -86,6 +86,13 @@ class StatusBoard:
             self._loading[threading.get_ident()] = progress
         self._changed()
 
+    def found(self, model: str) -> None:
+        """What the thread that calls this waited for is there: a server with that model."""
+        with self._lock:
+            self._loading.pop(threading.get_ident(), None)
+            self._error, self._model = None, model
+        self._changed()
+
     def loaded(self) -> None:
         """The thread that calls this waits no more."""
         with self._lock:

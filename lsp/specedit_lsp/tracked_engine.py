@@ -94,7 +94,7 @@ class TrackedEngine:
         """
         if request.priority == "inline" and (failure := self._lasting_failure()):
             raise failure
-        with self._watched(request.cancel) as engine:
+        with self._told(), self._watched(request.cancel) as engine:
             chunks = engine.generate(request)
             is_known = False
             try:
@@ -113,27 +113,23 @@ class TrackedEngine:
         Raises:
             SpecEditError: it can't be had.
         """
-        from specedit.engine.discovery import Progress
-
-        self._board.loading(Progress("looking for the model"))
-        with self._watched(CancelToken()) as engine:
+        with self._told("looking for the model"), self._watched(CancelToken()) as engine:
             if isinstance(engine, ServerEngine):
                 engine.connect()
             self._succeeded(engine)
 
-    def end(self) -> None:
-        """Drop the connections, and end the server if it is this user's own.
+    def restart(self) -> None:
+        """Drop the connections, end the server if it is this user's own, and connect anew.
 
         Raises:
-            SpecEditError: it does not end, or the settings are wrong.
+            SpecEditError: it does not end, or no other one can be had.
         """
-        from specedit.engine.discovery import Progress
-
-        self._board.loading(Progress("ending the server"))
-        with self._watched(CancelToken()) as engine:
-            self.close()
-            if isinstance(engine, OwnServerEngine):
-                engine.end()
+        with self._told("ending the server"):
+            with self._watched(CancelToken()) as engine:
+                self.close()
+                if isinstance(engine, OwnServerEngine):
+                    engine.end()
+            self.connect()
 
     def close(self) -> None:
         """Stop what is under way and drop the connections; whoever asks then gets another engine."""
@@ -142,6 +138,18 @@ class TrackedEngine:
             self._failures = 0
         if isinstance(engine, ServerEngine):
             engine.close()
+
+    @contextmanager
+    def _told(self, step: str = "") -> Iterator[None]:
+        """Tell the board that this is waited for, and at the end that nothing is any more."""
+        from specedit.engine.discovery import Progress
+
+        if step:
+            self._board.loading(Progress(step))
+        try:
+            yield
+        finally:
+            self._board.loaded()
 
     @contextmanager
     def _watched(self, cancel: CancelToken) -> Iterator[Engine]:
@@ -156,7 +164,6 @@ class TrackedEngine:
                 failure = error
             raise
         finally:
-            self._board.loaded()
             self._given_back(engine, failure)
 
     def _taken(self) -> Engine:

@@ -88,6 +88,10 @@ def test_the_report_says_how_long_it_was_counted():
     now[0] += 7200
     assert statistics.report()["countedSeconds"] == 7200
     assert "In the last 2.0 hours" in statistics.summary()
+    now[0] = 1100.0
+    assert "In the last 2 minutes" in statistics.summary()
+    now[0] = 1010.0
+    assert "In the last minute" in statistics.summary()
 
 
 def test_the_report_is_json_with_all_kinds():

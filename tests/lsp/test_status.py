@@ -31,13 +31,26 @@ def test_what_goes_before_what(board: StatusBoard):
     assert board.status == Status("ready", model="m")
 
 
+def test_what_was_found_clears_an_error(board: StatusBoard):
+    board.failed("gone")
+    board.loading(Progress("loading m"))
+    board.found("m")
+    assert board.status == Status("ready", model="m")
+
+
 def test_each_thread_waits_for_itself(board: StatusBoard):
+    def other() -> None:
+        board.loading(Progress("b", 2))
+        seen.append(board.status.message)
+        board.loaded()
+
+    seen: list[str] = []
     board.loading(Progress("a", 1))
-    for step in (lambda: board.loading(Progress("b", 2)), board.loaded):
-        thread = threading.Thread(target=step)
-        thread.start()
-        thread.join()
-    assert board.status.state == "loading"
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == ["b"]
+    assert board.status.message == "a"
     board.loaded()
     assert board.status.state == "ready"
 

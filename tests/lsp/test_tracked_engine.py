@@ -218,18 +218,37 @@ def test_connecting_clears_an_error_and_failing_to_tells_one():
 def test_an_engine_without_a_connection_is_always_ready():
     desk = Desk(ScriptedEngine([""]))
     desk.tracked.connect()
-    desk.tracked.end()
+    desk.tracked.restart()
     assert desk.state == "ready"
 
 
-def test_ending_closes_first_and_makes_another_one():
+def test_restarting_closes_first_and_connects_to_another_one():
     own, address = Own([""]), Address([""])
     for engine in (own, address):
-        desk = Desk(engine, ScriptedEngine(["new"]))
-        desk.tracked.end()
-        assert engine.closed == 1
+        new = Address(["new"])
+        desk = Desk(engine, new)
+        desk.tracked.restart()
+        assert (engine.closed, new.connected) == (1, 1)
         assert desk.ask() == "new"
     assert own.ended == [1]
+
+
+def test_restarting_says_what_it_does():
+    seen: list[str] = []
+
+    class Seen(Own):
+        def end(self) -> bool:
+            seen.append(desk.board.status.message)
+            return super().end()
+
+        def connect(self) -> object:
+            seen.append(desk.board.status.message)
+            return super().connect()
+
+    desk = Desk(Seen([""]))
+    desk.tracked.restart()
+    assert seen == ["ending the server", "looking for the model"]
+    assert desk.state == "ready"
 
 
 def test_what_a_closed_engine_suffers_is_not_told():
