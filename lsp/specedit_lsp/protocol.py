@@ -6,17 +6,27 @@ not LSP's own reach their handlers as plain JSON, which these check. A request t
 
 from __future__ import annotations
 
+import enum
 import inspect
 import json
 import logging
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, cast
 
 from attrs import fields
 from cattrs import Converter
 from lsprotocol import types
 from lsprotocol.converters import get_converter
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import (
+    FeatureRequestError,
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import (
     JsonRPCNotification,
     JsonRPCRequestMessage,
@@ -54,13 +64,33 @@ def _wrong_arguments(command: Callable[..., Any], params: types.ExecuteCommandPa
     return error
 
 
+def _name(method: Any) -> str:
+    """A method's name as it may stand in the log, whatever was sent in its place."""
+    return method[:60] if isinstance(method, str) else "an answer"
+
+
 def make_converter() -> Converter:
     """LSP's types; the parameters of other messages stay what they are in JSON."""
     converter = get_converter()
     for message_type in (JsonRPCRequestMessage, JsonRPCResponseMessage, JsonRPCNotification):
         converter.register_structure_hook(message_type, _as_it_is)
+    for kind in vars(types).values():
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            converter.register_structure_hook(kind, _value_of)
+            converter.register_unstructure_hook(kind, lambda value: getattr(value, "value", value))
     register_lenient_hooks(converter)
     return converter
+
+
+def _value_of(value: Any, kind: type[Any]) -> Any:
+    """The value of an enumeration; one that only a newer LSP has stays what it is in JSON.
+
+    An editor that lists all that it knows would be refused altogether.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        return value
 
 
 def _as_it_is(message: dict[str, Any], message_type: type[Any]) -> Any:
@@ -77,30 +107,77 @@ class Protocol(LanguageServerProtocol):
         except (ValueError, RecursionError):
             _log.warning("the editor sent a message that is no JSON")
             return
-        if not isinstance(message, dict):
+        if not isinstance(message, dict) or not isinstance(message.get("id", 0), int | str):
             _log.warning("the editor sent JSON that is no message")
             return
         try:
+            self._check_turn(message.get("method"))
             structured = self.structure_message(message)
+            if "id" in message and hasattr(structured, "method") and not hasattr(structured, "id"):
+                raise JsonRpcInvalidRequest(f"{_name(message['method'])} is a notification: it has no id")
         except Exception as error:  # noqa: BLE001 (whatever the converter finds wrong)
             self._refuse(message, error)
             return
         if not hasattr(structured, "jsonrpc"):
             _log.warning("the editor sent JSON that is no message")
             return
-        self.handle_message(structured)
+        try:
+            self.handle_message(structured)
+        except Exception as error:  # noqa: BLE001 (its message may hold the user's code)
+            _log.error("a message could not be handled: %s", type(error).__name__)
 
     def notify_plainly(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification whose parameters are JSON already."""
         self._send_data(JsonRPCNotification(method=method, jsonrpc=self.VERSION, params=dict(params)))
 
+    def _check_turn(self, method: Any) -> None:
+        """Whether LSP lets a message of that method come now; a response, which has none, always.
+
+        Raises:
+            JsonRpcException: it does not.
+        """
+        if method in (None, types.EXIT):
+            return
+        is_initialized = self._workspace is not None
+        if self._shutdown:
+            raise JsonRpcInvalidRequest(f"{_name(method)} came after shutdown")
+        if method == types.INITIALIZE and is_initialized:
+            raise JsonRpcInvalidRequest("initialize came a second time")
+        if method != types.INITIALIZE and not is_initialized:
+            raise JsonRpcServerNotInitialized(f"{_name(method)} came before initialize")
+
     def _refuse(self, message: dict[str, Any], error: Exception) -> None:
         method, message_id = message.get("method"), message.get("id")
-        _log.warning("the editor sent a message that can't be understood: %s", method)
-        if isinstance(method, str) and isinstance(message_id, int | str):
-            known = error if isinstance(error, JsonRpcException) else JsonRpcInvalidParams()
-            known.message = f"the parameters of {method} are not what LSP says they are"
-            self._send_response(message_id, error=known.to_response_error())
+        if not isinstance(error, JsonRpcInvalidRequest | JsonRpcServerNotInitialized):
+            error = JsonRpcInvalidParams(f"the parameters of {_name(method)} are not what LSP says they are")
+        _log.warning("the editor sent what can't be taken: %s", error.message)
+        if message_id is None:
+            return
+        if isinstance(method, str):
+            self._send_response(message_id, error=error.to_response_error())
+        elif message_id in self._request_futures:
+            # Whoever waits for the answer would wait for ever.
+            self._handle_response(message_id, error=error.to_response_error())
+
+    def _handle_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
+        # Nobody waits any more for what was cancelled meanwhile.
+        with suppress(InvalidStateError, RuntimeError):
+            super()._handle_response(msg_id, result, error)
+
+    def _send_handler_result(self, future: Future[Any], *, msg_id: Any) -> None:
+        error = None if future.cancelled() else future.exception()
+        if error is None:
+            super()._send_handler_result(future, msg_id=msg_id)
+            return
+        self._request_futures.pop(msg_id, None)
+        if isinstance(error, RequestFailed):
+            _log.info("a request was refused, and the user told why")
+        else:
+            self._server.report_server_error(cast(Exception, error), FeatureRequestError)
+        if not isinstance(error, JsonRpcException):
+            # What it says may hold the user's code, which editors write to their logs.
+            error = JsonRpcInternalError(f"specedit itself failed ({type(error).__name__}); its log says more")
+        self._send_response(msg_id, error=error.to_response_error())
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:

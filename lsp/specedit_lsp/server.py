@@ -6,12 +6,14 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from specedit import __version__
@@ -20,6 +22,7 @@ from specedit_lsp.actions import code_actions
 from specedit_lsp.backend import Backend, MakeEngine
 from specedit_lsp.client import EditorClient
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
+from specedit_lsp.editor_process import has_ended
 from specedit_lsp.inline import InlineCompletions
 from specedit_lsp.log import Log, take_stdout
 from specedit_lsp.next_edit import NextEdits
@@ -55,6 +58,7 @@ class SpecEditServer(LanguageServer):
         self._log_file, self._log_level = log_file, log_level
         self.log = Log()
         self.warnings: list[str] = []
+        self.editor_ended = asyncio.Event()
         self.client = EditorClient(self, self.protocol)
         self.documents = Documents()
         self.recent = RecentEdits()
@@ -75,6 +79,15 @@ class SpecEditServer(LanguageServer):
         own = self.options.own
         file = self._log_file or (Path(own.log_file).expanduser() if own.log_file else None)
         self.log.open(file, self._log_level or own.log_level)
+
+    def watch_editor(self, process_id: int | None) -> None:
+        """End the server with the editor's process."""
+
+        async def watch() -> None:
+            await has_ended(process_id)
+            self.editor_ended.set()
+
+        self._watching = asyncio.ensure_future(watch())
 
     def close(self) -> None:
         """Stop what is under way and let go of the engine; idempotent."""
@@ -149,14 +162,15 @@ def _register_lifecycle(server: SpecEditServer) -> None:
         folders = [folder.uri for folder in params.workspace_folders or ()] or list(filter(None, [params.root_uri]))
         server.warnings = server.options.initialize(params.initialization_options, folders)
         server.open_log()
+        server.watch_editor(params.process_id)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_params: types.InitializedParams) -> None:
         # Before this, LSP lets a server say next to nothing.
         server.log.to_editor(lambda line, kind: server.window_log_message(types.LogMessageParams(kind, line)))
         _warn(server, server.warnings)
-        await _follow_configuration(server)
         server.backend.warm_up()
+        await _follow_configuration(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(params: types.DidChangeConfigurationParams) -> None:
@@ -183,7 +197,8 @@ async def _follow_configuration(server: SpecEditServer) -> None:
             types.WORKSPACE_DID_CHANGE_CONFIGURATION,
             types.DidChangeConfigurationRegistrationOptions(section="specedit"),
         )
-        await server.client.request(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+        with _refusal_is_logged(server):
+            await server.client.request(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
     await _read_configuration(server, None)
 
 
@@ -193,13 +208,26 @@ async def _read_configuration(server: SpecEditServer, pushed: Any) -> None:
     folders: list[str | None] = [None, *server.options.folders]
     if workspace and workspace.configuration:
         items = [types.ConfigurationItem(scope_uri=folder, section="specedit") for folder in folders]
-        answers = await server.client.request(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items))
-        found = dict(zip(folders, answers or (), strict=False))
+        answers = None
+        with _refusal_is_logged(server):
+            answers = await server.client.request(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items))
+        if answers is None:
+            return
+        found = dict(zip(folders, answers, strict=False))
     elif isinstance(pushed, dict) and "specedit" in pushed:
         found = {None: pushed["specedit"]}
     else:
         return
     _warn(server, server.options.configure(found))
+
+
+@contextmanager
+def _refusal_is_logged(server: SpecEditServer) -> Iterator[None]:
+    """An editor that does not do what it said it can is no reason to do without the rest."""
+    try:
+        yield
+    except JsonRpcException as error:
+        server.client.log(f"the editor's settings can't be followed: {error.message}", types.MessageType.Warning)
 
 
 def _warn(server: SpecEditServer, warnings: Iterable[str]) -> None:
@@ -308,7 +336,9 @@ def run(*, log_file: Path | None = None, log_level: str | None = None, make_engi
 async def _serve(server: SpecEditServer, stdin: BinaryIO, stdout: BinaryIO) -> None:
     server.protocol.set_writer(Writer(stdout))
     server.open_log()
+    reading = serve(stdin, server.protocol.handle_body, lambda problem: _log.warning("%s", problem))
+    ends = {asyncio.ensure_future(end) for end in (reading, server.editor_ended.wait())}
     try:
-        await serve(stdin, server.protocol.handle_body, lambda problem: _log.warning("%s", problem))
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         server.close()

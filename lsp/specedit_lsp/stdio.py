@@ -46,13 +46,16 @@ class Writer:
 
 
 def bodies(stdin: BinaryIO, on_problem: Callable[[str], None]) -> Iterator[bytes]:
-    """The body of each message in `stdin`; `on_problem` is told what was skipped."""
+    """The body of each message in `stdin`; `on_problem` is told what was skipped, once until the next message."""
+    is_told = False
     while line := stdin.readline(_MAX_HEADER_BYTES):
         match = _LENGTH.fullmatch(line)
         if match is None:
-            if line.strip() and b":" not in line:
+            if not is_told and line.strip() and b":" not in line:
                 on_problem("what the editor sent is no message: a header was expected")
+                is_told = True
             continue
+        is_told = False
         length = int(match[1])
         while (line := stdin.readline(_MAX_HEADER_BYTES)).strip():
             pass
