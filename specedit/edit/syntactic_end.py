@@ -28,6 +28,7 @@ _PYTHON_BLOCK = "block"
 _CONTINUING = re.compile(r"(?:else|elif|elsif|elseif|except|finally|catch|rescue|ensure|then|do|end|fi|done|esac)\b")
 _FIRST_WORD = re.compile(r"\s*(?:\w+\W|[^\w\s])")
 _UNFINISHED = re.compile(r"[-+*/%&|^=<>.,:?\\@({\[]$")
+_DECORATOR = "@"
 _ENDS_WITH_LINE = frozenset({"python", "go"})
 _LONG_QUOTES = {"python": ('"""', "'''"), **dict.fromkeys(("go", "javascript", "typescript", "tsx"), ("`",))}
 
@@ -59,6 +60,8 @@ class SyntacticEnd:
         lines = text.split("\n")
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
         base, begun = self._beginning(lines)
+        if len(lines) > 1 and begun and lines[0].strip() and self._is_whole(lines[0]):
+            return starts[1] - 1
         was_blank = was_deeper = False
         for number, line in enumerate(lines[1:], start=1):
             if number == MAX_LINES:
@@ -78,8 +81,6 @@ class SyntacticEnd:
             elif begun or was_blank or columns < base or line.lstrip()[0] in CLOSERS:
                 return _end_before(lines, starts, number)
             was_blank = False
-        if len(lines) == 2 and begun and not finished and self._is_whole(lines[0]):
-            return starts[1] - 1
         return len(text) if finished else None
 
     def _beginning(self, lines: list[str]) -> tuple[int, bool]:
@@ -126,7 +127,7 @@ class SyntacticEnd:
         """Whether a statement that the cursor's line began surely ends with the line."""
         line = (self.gap.line_before + first_line).rstrip()
         may_end = line.endswith(";") or (self.language in _ENDS_WITH_LINE and not _UNFINISHED.search(line))
-        if not may_end or open_brackets(line) or open_quote(line):
+        if not may_end or line.lstrip().startswith(_DECORATOR) or open_brackets(line) or open_quote(line):
             return False
         return not self._goes_on([first_line, margin_of(line) + "x"], was_blank=False, was_deeper=False)
 

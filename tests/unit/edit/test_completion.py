@@ -123,6 +123,7 @@ def test_the_model_stops_where_it_runs_into_the_text_below():
         ("if x:|", "\n    a = 1\nelse:\n    a = 2\nb = 3\n", "\n    a = 1\nelse:\n    a = 2"),
         ("try:|", "\n    a()\nexcept E:\n    b()\nc()\n", "\n    a()\nexcept E:\n    b()"),
         ("@cache|", "\ndef f():\n    return 1\nx = 2\n", "\ndef f():\n    return 1"),
+        ("@cac|", "cache(1)\ndef f():\n    return 1\n\nx = 2\n", "he(1)\ndef f():\n    return 1"),
         ("# the sum|", "\ndef f(a, b):\n    return a + b\n\nx = 1\n", "\ndef f(a, b):\n    return a + b"),
         ('def f():\n    """|', 'The sum.\n\n    Of all.\n    """\n    x = 1\n', 'The sum.\n\n    Of all.\n    """'),
         ("class A:|", "\n    x = 1\n\n    def f():\n        a\n\n\nb", "\n    x = 1\n\n    def f():\n        a"),
@@ -162,6 +163,20 @@ def test_braces_end_with_what_they_began(language, text, answer, expected):
 )
 def test_without_a_grammar_the_indentation_decides(text, answer, expected):
     assert text_of(text, answer, name="a.lua") == expected
+
+
+@pytest.mark.parametrize("chunk_chars", [1, 2, 11, 1000])
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        ("call(|)\nnext()\n", "\n    a,\n    b,\n)\nnext()\nmore()\n", "\n    a,\n    b,\n)"),
+        ("if x:|\n\nz = 1\n", "\n    a = 1\nelse:\n    a = 2\n\nz = 1\n", "\n    a = 1\nelse:\n    a = 2"),
+        ("x = com|", "compute(y)\n    .z()\nw = 1\n", "pute(y)"),
+        ('def f():\n    """|', 'The sum.\n\n    Of all.\n    """\n    x = 1\n', 'The sum.\n\n    Of all.\n    """'),
+    ],
+)
+def test_it_does_not_matter_how_the_answer_arrives(text, answer, expected, chunk_chars):
+    assert text_of(text, answer, chunk_chars=chunk_chars) == expected
 
 
 def test_the_model_stops_as_soon_as_the_end_is_known():
