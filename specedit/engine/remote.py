@@ -310,8 +310,13 @@ class RemoteEngine:
         Raises:
             RefusedError: there is none.
             EngineError: as `generate`.
+            UsageError: the request holds what is no text.
         """
-        with closing(self._transport.events(ask.path, msgspec.json.encode(ask.body), request.cancel)) as events:
+        try:
+            body = msgspec.json.encode(ask.body)
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the text holds half a character ({error}), which can't be sent: remove it") from None
+        with closing(self._transport.events(ask.path, body, request.cancel)) as events:
             for event in events:
                 piece = piece_of(event, self.url)
                 if piece.problem is not None:

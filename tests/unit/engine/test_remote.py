@@ -422,6 +422,13 @@ def test_markers_are_refused_where_a_prompt_is_made_with_them(serve, connect):
 # --- what goes wrong
 
 
+def test_text_that_is_none_is_refused_before_it_is_sent(serve, connect):
+    server = serve([HELLO])
+    request = GenerateRequest((Message("user", "a \ud83d b"),))
+    assert "half a character" in str(failure(connect(server), request))
+    assert server.asked(CHAT) == []
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return taken.getsockname()[1]
