@@ -136,7 +136,7 @@ def _told(diagnostic: Diagnostic) -> str:
 def _label(document: OpenDocument, range_: Range) -> str:
     """How the region that the range means is called."""
     # Grammars load with it, which is not for the server's start.
-    from specedit.edit.selection import selected
+    from specedit.edit.region import selected
 
     if len(document.text) > _MOST_LABELLED_CHARS:
         first, last = range_.start.line + 1, range_.end.line + 1

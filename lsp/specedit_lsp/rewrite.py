@@ -102,7 +102,7 @@ class Rewrites:
         if why := why_withheld(document.uri, document.path, document.text, settings):
             raise RefusedFileError(f"{document.path or document.uri} is not shown to a model: {why}.")
         # Grammars load with it, which is not for the server's start.
-        from specedit.edit.selection import selected
+        from specedit.edit.region import selected
 
         before = document.snapshot()
         region = selected(before, document.span(wanted.range.to_range()))

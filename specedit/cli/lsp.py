@@ -8,7 +8,12 @@ import click
 
 
 @click.command(name="lsp", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--stdio", is_flag=True, help="Speak over stdin and stdout; that is all there is, and need not be said.")
+@click.option(
+    "--stdio",
+    is_flag=True,
+    expose_value=False,
+    help="Speak over stdin and stdout; that is all there is, and need not be said.",
+)
 @click.option(
     "--log-file",
     metavar="FILE",
@@ -20,7 +25,7 @@ import click
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="How much to log; never code.",
 )
-def command(stdio: bool, log_file: Path | None, log_level: str | None) -> None:
+def command(log_file: Path | None, log_level: str | None) -> None:
     """Serve an editor over the Language Server Protocol.
 
     Editors start this themselves. It finds the `specedit serve` that runs on this machine, or starts one.

@@ -14,9 +14,9 @@ from specedit.edit.gap import Gap
 from specedit.edit.guard import Proposal
 from specedit.edit.indentation import Indentation, in_indentation, margin_of, opens_block, shifted
 from specedit.edit.overlap import first_repeat, is_babble, is_closing, loop_start, without_standing
-from specedit.edit.region import language_of
 from specedit.edit.stream import to_lf
 from specedit.edit.syntactic_end import SyntacticEnd
+from specedit.edit.syntax import language_of
 from specedit.engine.api import (
     CancelToken,
     ContextFile,

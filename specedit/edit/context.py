@@ -25,8 +25,8 @@ from specedit.edit.lexemes import DECLARING
 from specedit.edit.prompt import shown_text
 from specedit.edit.readable import is_readable, read_readable
 from specedit.edit.recent import RecentEdit
-from specedit.edit.region import language_of
 from specedit.edit.similar import identifiers_of, most_similar
+from specedit.edit.syntax import language_of
 from specedit.engine.api import ContextFile
 
 MAX_FILE_CHARS = 200_000

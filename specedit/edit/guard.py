@@ -14,7 +14,7 @@ from pathlib import Path
 from specedit.edit.document import split_lines
 from specedit.edit.fence import find_fences
 from specedit.edit.placeholder import PROSE_SUFFIXES, emptied_definition, find_placeholders, is_python
-from specedit.edit.region import language_of, parses
+from specedit.edit.syntax import language_of, parses
 from specedit.engine.api import FinishReason
 
 MAX_VANISHED_LINES = 15

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from specedit.edit.document import Document
-from specedit.edit.region import language_of
+from specedit.edit.syntax import language_of
 
 MAX_FILES = 12
 _MOST_IMPORTS = 64

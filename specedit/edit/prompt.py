@@ -13,8 +13,9 @@ import re
 
 from specedit.edit.document import Document
 from specedit.edit.fence import fence_for
-from specedit.edit.region import Region, language_of
+from specedit.edit.region import Region
 from specedit.edit.stream import to_lf
+from specedit.edit.syntax import language_of
 from specedit.engine.api import Message
 
 WHOLE_FILE = """\

@@ -1,18 +1,18 @@
-"""The part of a document that an edit is about: all of it, a range of lines, or a symbol."""
+"""The part of a document that an edit is about: all of it, a range of lines, a symbol, or what is selected."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, QueryCursor
 
 from specedit.edit.document import Document, Span
+from specedit.edit.syntax import GRAMMARS, language_of, parser_input, root_of, symbols_query
 from specedit.errors import UsageError
 
 
@@ -30,140 +30,6 @@ class Region:
     user_span: Span
     label: str
 
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """One language: where its parser comes from, and what counts as a symbol in it.
-
-    Attributes:
-        module: the installed module that holds the parser.
-        factory: the function in it that returns the parser.
-        symbols: a tree-sitter query. Each match captures `@name` and the definition, under a word for what it
-            is. `@receiver` prefixes the name; `@scope` is no symbol, it only prefixes the names within it.
-        leading: node types that belong to a definition when they stand directly above it.
-        nests: whether the name of a definition prefixes the names within it.
-    """
-
-    module: str
-    factory: str
-    symbols: str
-    leading: frozenset[str] = frozenset()
-    nests: bool = True
-
-
-_PYTHON_SYMBOLS = """
-(function_definition name: (identifier) @name) @function
-(class_definition name: (identifier) @name) @class
-"""
-
-_JAVASCRIPT_SYMBOLS = """
-(function_declaration name: (identifier) @name) @function
-(generator_function_declaration name: (identifier) @name) @function
-(class_declaration name: (_) @name) @class
-(method_definition name: (_) @name) @method
-(variable_declarator name: (identifier) @name
-  value: [(arrow_function) (function_expression) (generator_function)]) @function
-(variable_declarator name: (identifier) @name value: (class)) @class
-(variable_declarator name: (identifier) @name value: (object)) @object
-(pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @function
-(assignment_expression left: (member_expression) @name
-  right: [(arrow_function) (function_expression) (class)]) @function
-"""
-
-_TYPESCRIPT_SYMBOLS = """
-(abstract_class_declaration name: (_) @name) @class
-(public_field_definition name: (_) @name value: [(arrow_function) (function_expression)]) @method
-(interface_declaration name: (_) @name) @interface
-(type_alias_declaration name: (_) @name) @type
-(enum_declaration name: (_) @name) @enum
-(internal_module name: (identifier) @name) @namespace
-"""
-
-_GO_SYMBOLS = """
-(function_declaration name: (identifier) @name) @function
-(method_declaration
-  receiver: (parameter_list (parameter_declaration type: [
-    (type_identifier) @receiver
-    (generic_type type: (type_identifier) @receiver)
-    (pointer_type (type_identifier) @receiver)
-    (pointer_type (generic_type type: (type_identifier) @receiver))]))
-  name: (field_identifier) @name) @method
-(type_spec name: (type_identifier) @name) @type
-(type_alias name: (type_identifier) @name) @type
-"""
-
-_RUST_SYMBOLS = """
-(function_item name: (identifier) @name) @function
-(function_signature_item name: (identifier) @name) @function
-(struct_item name: (type_identifier) @name) @struct
-(enum_item name: (type_identifier) @name) @enum
-(union_item name: (type_identifier) @name) @union
-(trait_item name: (type_identifier) @name) @trait
-(type_item name: (type_identifier) @name) @type
-(mod_item name: (identifier) @name body: (_)) @module
-(macro_definition name: (identifier) @name) @macro
-(impl_item type: [
-  (type_identifier) @name
-  (generic_type type: (type_identifier) @name)
-  (scoped_type_identifier name: (type_identifier) @name)
-  (generic_type type: (scoped_type_identifier name: (type_identifier) @name))]) @scope
-"""
-
-_C_FUNCTION_NAMES = "(function_declarator declarator: (identifier) @name)"
-_C_SYMBOLS = f"""
-(function_definition declarator: [
-  {_C_FUNCTION_NAMES}
-  (pointer_declarator {_C_FUNCTION_NAMES})
-  (pointer_declarator (pointer_declarator {_C_FUNCTION_NAMES}))]) @function
-(struct_specifier name: (type_identifier) @name body: (_)) @struct
-(union_specifier name: (type_identifier) @name body: (_)) @union
-(enum_specifier name: (type_identifier) @name body: (_)) @enum
-(type_definition declarator: (type_identifier) @name) @type
-(preproc_function_def name: (identifier) @name) @macro
-"""
-
-_COMMENT = frozenset({"comment"})
-_DECORATED = frozenset({"comment", "decorator"})
-
-GRAMMARS = {
-    "c": Grammar("tree_sitter_c", "language", _C_SYMBOLS, _COMMENT, nests=False),
-    "go": Grammar("tree_sitter_go", "language", _GO_SYMBOLS, _COMMENT),
-    "javascript": Grammar(
-        "tree_sitter_javascript",
-        "language",
-        _JAVASCRIPT_SYMBOLS + "(field_definition property: (_) @name value: (arrow_function)) @method",
-        _DECORATED,
-    ),
-    "python": Grammar("tree_sitter_python", "language", _PYTHON_SYMBOLS),
-    "rust": Grammar(
-        "tree_sitter_rust",
-        "language",
-        _RUST_SYMBOLS,
-        frozenset({"attribute_item", "line_comment", "block_comment"}),
-    ),
-    "tsx": Grammar("tree_sitter_typescript", "language_tsx", _JAVASCRIPT_SYMBOLS + _TYPESCRIPT_SYMBOLS, _DECORATED),
-    "typescript": Grammar(
-        "tree_sitter_typescript", "language_typescript", _JAVASCRIPT_SYMBOLS + _TYPESCRIPT_SYMBOLS, _DECORATED
-    ),
-}
-
-_LANGUAGE_OF_SUFFIX = {
-    ".c": "c",
-    ".h": "c",
-    ".go": "go",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".py": "python",
-    ".pyi": "python",
-    ".pyw": "python",
-    ".rs": "rust",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "tsx",
-}
 
 # Nodes that hold one definition and nothing else of its kind: the definition is all of them.
 _WRAPPERS = frozenset(
@@ -227,7 +93,7 @@ def symbol(document: Document, name: str) -> Region:
             f"--symbol can't be used on {where}: it works for {', '.join(sorted(GRAMMARS))}. "
             "Give the lines instead: --range FIRST:LAST."
         )
-    source = _parser_input(document.text)
+    source = parser_input(document.text)
     known = list(_symbols(source, language))
     wanted = name.replace("::", ".")
     found = [entry for entry in known if entry.name == wanted]
@@ -240,16 +106,31 @@ def symbol(document: Document, name: str) -> Region:
     return regions[0]
 
 
-def language_of(path: Path) -> str | None:
-    """The language of a file as its name's suffix tells it, or None if no grammar is known for it."""
-    return _LANGUAGE_OF_SUFFIX.get(path.suffix.lower())
+def selected(document: Document, span: Span) -> Region:
+    """What to rewrite where `span` is selected.
+
+    An empty selection means the innermost function, class or type around it, else its line. Any other means the whole
+    lines that it touches, of which only the selected text may change; blanks beside it count as selected, and a
+    selection that ends where a line begins does not touch that line.
+    """
+    region = enclosing(document, span.start) if span.start == span.end else None
+    return region or _lines_of(document, span)
 
 
-def parses(text: str, language: str | None) -> bool | None:
-    """Whether `text` is free of syntax errors in `language`; None where no grammar is known for that."""
-    if language not in GRAMMARS:
+def enclosing(document: Document, offset: int) -> Region | None:
+    """The innermost function, class or type with the line of `offset`; None where there is none or no grammar."""
+    language = language_of(document.path or Path())
+    if language is None:
         return None
-    return not _parse(_parser_input(text), language).has_error
+    line = _line_at(document, offset)
+    start, end = (len(parser_input(document.text[:edge])) for edge in (line.start, line.end))
+    source = parser_input(document.text)
+    around = [
+        _around(document, symbol.span(source), f"{symbol.kind} {symbol.name}")
+        for symbol in _known_symbols(source, language)
+        if symbol.start_byte < end and start < symbol.end_byte
+    ]
+    return min(around, key=lambda region: region.span.end - region.span.start, default=None)
 
 
 def _near(wanted: str, names: list[str]) -> str:
@@ -272,6 +153,31 @@ def _choices(document: Document, regions: list[Region]) -> str:
     return f"Say which one by its lines or its full name: {'; '.join(choices)}."
 
 
+def _lines_of(document: Document, span: Span) -> Region:
+    text, whole = document.text, whole_file(document)
+    first, last = _line_at(document, span.start), _line_at(document, max(span.start, span.end - 1))
+    lines = Span(first.start, last.end)
+    if lines == whole.span:
+        label = whole.label
+    elif lines.start == lines.end:
+        label = "the end of the file"
+    else:
+        numbers = (document.line_number(offset) for offset in (lines.start, lines.end - 1))
+        label = line_range(document, *numbers).label
+    is_from_start = not text[lines.start : span.start].strip()
+    is_to_end = not text[span.end : lines.end].strip()
+    user_span = Span(lines.start if is_from_start else span.start, lines.end if is_to_end else span.end)
+    # Nothing is selected of a line where only the cursor is in it.
+    return Region(lines, lines if span.start == span.end else user_span, label)
+
+
+def _line_at(document: Document, offset: int) -> Span:
+    """The whole line with `offset`; nothing at the end of a text with a final newline."""
+    number = document.line_number(offset)
+    spans = document.line_spans
+    return spans[number - 1] if number <= len(spans) else Span(len(document.text), len(document.text))
+
+
 def _around(document: Document, span: Span, label: str) -> Region:
     """The whole lines around `span`; the user's span is as wide where nothing else stands on those lines."""
     first, last = document.line_number(span.start), document.line_number(span.end - 1)
@@ -283,12 +189,18 @@ def _around(document: Document, span: Span, label: str) -> Region:
     return Region(lines, Span(start, end), label)
 
 
+@lru_cache(maxsize=2)
+def _known_symbols(source: bytes, language: str) -> tuple[_Symbol, ...]:
+    """The symbols of a text; editors ask for the same one at each move of the cursor."""
+    return tuple(_symbols(source, language))
+
+
 def _symbols(source: bytes, language: str) -> Iterator[_Symbol]:
     """Every symbol once, in the order of the text, by its full name."""
     grammar = GRAMMARS[language]
     matches = [
         (kind, nodes[0], captures)
-        for _, captures in QueryCursor(_query(language)).matches(_parse(source, language))
+        for _, captures in QueryCursor(symbols_query(language)).matches(root_of(source, language))
         for kind, nodes in captures.items()
         if kind not in ("name", "receiver")
     ]
@@ -331,26 +243,3 @@ def _adjoin(source: bytes, above: Node, below: Node) -> bool:
 
 def _node_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8")
-
-
-def _parser_input(text: str) -> bytes:
-    """UTF-8 for tree-sitter, with one character in the place of each of `text`.
-
-    A lone carriage return ends a line, which not all grammars know. An undecodable byte becomes "?".
-    """
-    return re.sub(r"\r(?!\n)", "\n", text).encode("utf-8", "replace")
-
-
-def _parse(source: bytes, language: str) -> Node:
-    return Parser(_language(language)).parse(source).root_node
-
-
-@cache
-def _language(language: str) -> Language:
-    grammar = GRAMMARS[language]
-    return Language(getattr(importlib.import_module(grammar.module), grammar.factory)())
-
-
-@cache
-def _query(language: str) -> Query:
-    return Query(_language(language), GRAMMARS[language].symbols)

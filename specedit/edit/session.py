@@ -12,8 +12,9 @@ from specedit.edit.echo import without_echo
 from specedit.edit.guard import Proposal, Refusal
 from specedit.edit.hints import resume_offsets_of, substitutions_of
 from specedit.edit.prompt import build_prompt, code_block_ends
-from specedit.edit.region import Region, language_of
+from specedit.edit.region import Region
 from specedit.edit.stream import Hunk, answer_body, hunks, region_after, to_lf
+from specedit.edit.syntax import language_of
 from specedit.engine.api import (
     CancelToken,
     Engine,

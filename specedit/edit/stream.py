@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from specedit.edit.document import split_lines
 from specedit.edit.fence import Fence, find_fences, pair
 from specedit.edit.guard import Refusal
-from specedit.edit.region import parses
+from specedit.edit.syntax import parses
 
 _ASK_AGAIN = "ask again, or with another --seed or --model"
 _NO_CODE = Refusal("the answer is not a code block", _ASK_AGAIN)

@@ -18,8 +18,9 @@ from specedit.bench.drafters import LoadedTokenizer
 from specedit.draft.base import Drafter
 from specedit.edit.document import Document
 from specedit.edit.fence import fence_for
-from specedit.edit.region import language_of, whole_file
+from specedit.edit.region import whole_file
 from specedit.edit.session import EditRequest, generate_request
+from specedit.edit.syntax import language_of
 from specedit.engine.api import Hints
 from specedit.engine.tokens import Tokenizer
 from tests.exactness.drafters import Renumbered, all_drafters

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from specedit.bench.sets.row import Row, changed_lines, size_class
 from specedit.bench.sets.source import SourceFile, shuffled
-from specedit.edit.region import parses
+from specedit.edit.syntax import parses
 
 
 @dataclass(frozen=True, slots=True)

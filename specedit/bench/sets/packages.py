@@ -15,7 +15,7 @@ from typing import Any
 
 from specedit.bench.sets.source import SourceFile
 from specedit.config import cache_dir
-from specedit.edit.region import language_of
+from specedit.edit.syntax import language_of
 from specedit.errors import FetchError, IntegrityError
 from specedit.train import archives
 

@@ -14,7 +14,7 @@ from specedit.bench.sets.making import Change, Pattern, make
 from specedit.bench.sets.names import NAME, RESERVED, new_name, plural, renamed_word, words_of
 from specedit.bench.sets.row import Row
 from specedit.bench.sets.source import LANGUAGES, SourceFile, nodes_of, number_of, root_of, text_of
-from specedit.edit.region import parses
+from specedit.edit.syntax import parses
 
 _FEWEST, _MOST = 5, 60
 _SHARE_IN_CODE = 0.6

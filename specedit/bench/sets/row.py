@@ -19,7 +19,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: unique in its set.
         path: of the file in its package.
-        language: one of `specedit.edit.region.GRAMMARS`.
+        language: one of `specedit.edit.syntax.GRAMMARS`.
         instruction: what a person would ask for.
         before: the file's text.
         after: the text with the edit made.

@@ -11,7 +11,7 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser
 
-from specedit.edit.region import GRAMMARS, parses
+from specedit.edit.syntax import GRAMMARS, parses
 
 LANGUAGES = ("python", "javascript", "typescript", "go", "rust", "c")
 

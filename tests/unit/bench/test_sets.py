@@ -15,7 +15,7 @@ from specedit.bench.sets.rules import Rule, apply, with_import
 from specedit.bench.sets.source import LANGUAGES, SourceFile
 from specedit.cli import main
 from specedit.cli.bench_sets import KINDS
-from specedit.edit.region import parses
+from specedit.edit.syntax import parses
 from specedit.errors import IntegrityError
 from specedit.train.packages import PERMISSIVE
 from specedit.train.packages import pinned as trained_on

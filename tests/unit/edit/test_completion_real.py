@@ -7,7 +7,7 @@ import pytest
 from specedit.edit.completion import CompletionRequest, complete
 from specedit.edit.context import DiskSources, gather
 from specedit.edit.document import Document
-from specedit.edit.region import language_of, parses
+from specedit.edit.syntax import language_of, parses
 
 pytestmark = pytest.mark.real
 

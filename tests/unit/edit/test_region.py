@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from specedit.edit.document import Document, Span
-from specedit.edit.region import GRAMMARS, language_of, line_range, parses, symbol, whole_file
+from specedit.edit.region import line_range, symbol, whole_file
+from specedit.edit.syntax import GRAMMARS, language_of, parses
 from specedit.errors import UsageError
 
 SOURCES = {

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from specedit.edit.document import Document, Span
-from specedit.edit.selection import selected
+from specedit.edit.region import selected
 
 CODE = '''\
 import os
