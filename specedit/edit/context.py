@@ -173,10 +173,11 @@ def gather(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Whole lines of a file, or made of one."""
+    """Whole lines of a file, or made of one; shown only where those of `owner`, if any, are."""
 
     name: str
     text: str
+    owner: str = ""
 
 
 @dataclass
@@ -192,7 +193,9 @@ class _Context:
             size = len(piece.text.encode("utf-8"))
             if not self.pieces or self.pieces[-1].name != piece.name:
                 size += len(piece.name.encode("utf-8")) + _MARKER_BYTES
-            if piece not in self.pieces and taken + size <= most_bytes:
+            texts = {shown.text for shown in self.pieces if shown.name == piece.name}
+            has_owner = not piece.owner or piece.owner in texts
+            if piece.text not in texts and has_owner and taken + size <= most_bytes:
                 self.pieces.append(piece)
                 taken += size
         return taken
@@ -260,7 +263,7 @@ class _Scene:
         names = frozenset(self.near)
         for other in self.opened:
             if found := most_similar(other.text, names):
-                yield _Piece(self._name(other), found[1])
+                yield _Piece(self._name(other), found)
 
     def near_definitions(self) -> Iterator[_Piece]:
         """The definitions of the names near the cursor that the text around it does not hold itself."""
@@ -274,8 +277,11 @@ class _Scene:
         window = gap.head + gap.tail
         declared = frozenset(_DECLARED.findall(window))
         for name in self.near:
-            for definition, source in known.get(name, ())[:1] if name not in declared else ():
-                if not definition.owner or re.search(rf"(?:\.|->|::){re.escape(name)}\b", window):
+            found = known.get(name, ()) if name not in declared else ()
+            for definition, source in found[:1]:
+                # Which of several members of one name is meant, only types could tell.
+                is_member = len(found) == 1 and re.search(rf"(?:\.|->|::){re.escape(name)}\b", window)
+                if not definition.owner or is_member:
                     yield from self._pieces(definition, source)
 
     def recent_edits(self) -> Iterator[_Piece]:
@@ -298,7 +304,7 @@ class _Scene:
         members = [other for other in self._definitions(source) if other.owner == definition.name]
         public = [other for other in members if not other.name.startswith("_") or other.name == "__init__"]
         for member in public[:_MOST_MEMBERS]:
-            yield _Piece(name, member.text)
+            yield _Piece(name, member.text, owner=definition.text)
 
     def _definitions(self, document: Document) -> Sequence[Definition]:
         language = self._language(document)

@@ -124,6 +124,18 @@ def test_names_near_the_cursor_are_looked_up_in_open_files(project):
     assert found == {"x/b.py": "def compute_rate(year: int) -> float:\n"}
 
 
+def test_a_method_is_looked_up_where_only_one_has_its_name(project):
+    one = Document("class A:\n    def compute_rate(self, year):\n        return 1\n", project / "one.py")
+    two = Document("class B:\n    def compute_rate(self, day):\n        return 2\n", project / "two.py")
+    only = ContextBudget(500, open_files=0)
+    text = "rate = thing.compute_rate(|\n"
+    assert context(project, "a.py", text, opened=[one], budget=only) == {
+        "one.py": "    def compute_rate(self, year):\n"
+    }
+    assert context(project, "a.py", text, opened=[one, two], budget=only) == {}
+    assert context(project, "a.py", "rate = compute_rate(|\n", opened=[one], budget=only) == {}
+
+
 def test_a_definition_far_up_in_the_file_is_shown(project):
     filler = "".join(f"value_{number} = {number}\n" for number in range(2000))
     text = f"def compute_rate(year: int) -> float:\n    return 1.0\n\n{filler}\nrate = compute_rate(|\n"
@@ -138,12 +150,12 @@ def test_the_lines_of_open_files_that_are_like_those_at_the_cursor(project):
     opened = [
         Document(filler, project / "no.py"),
         Document(filler + like + filler, project / "yes.py"),
-        Document("orders, invoice = 1, 2\n", project / "notes.txt"),
+        Document("order, orders, invoice = 1, 2, 3\n", project / "notes.txt"),
+        Document("order, orders = 1, 2\n", project / "little.py"),
     ]
     found = context(project, "a.py", "for order in orders:\n    invoice = |\n", opened=opened)
     assert [*found] == ["yes.py", "notes.txt"]
-    assert like in found["yes.py"]
-    assert found["yes.py"].count("\n") <= 20
+    assert found["yes.py"] == like
 
 
 def test_recent_edits_are_shown_the_newest_last(project):
