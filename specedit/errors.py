@@ -12,6 +12,7 @@ SpecEditError
 ├── EngineError             generation failed
 │   ├── ContextOverflowError   prompt plus answer do not fit the model's context
 │   ├── MarkerTextError        the text holds marker strings of the model, and goes through a remote chat template
+│   ├── FimUnsupportedError    the engine's model can't fill in the middle, or no way to ask it is known
 │   ├── UnreachableError       no engine answers there: refused, gone in mid-answer, timed out
 │   ├── OverloadedError        too many requests wait
 │   ├── ShuttingDownError      the engine takes no more requests
@@ -64,7 +65,14 @@ class ContextOverflowError(EngineError):
 
 
 class MarkerTextError(EngineError):
-    """The text holds marker strings of the model, which a remote chat template would take for its own."""
+    """The text holds marker strings of the model, which a remote chat template would take for its own.
+
+    The message quotes the line, so it is for the user alone and for no log.
+    """
+
+
+class FimUnsupportedError(EngineError):
+    """The engine's model can't fill in the middle, or no way to ask it for that is known."""
 
 
 class UnreachableError(EngineError):

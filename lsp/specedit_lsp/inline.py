@@ -18,7 +18,7 @@ from lsprotocol.types import InlineCompletionItem, InlineCompletionList, InlineC
 from specedit.edit.document import Document, Span
 from specedit.edit.files import project_root
 from specedit.engine.api import Engine
-from specedit.errors import SpecEditError, UnsupportedModelError
+from specedit.errors import FimUnsupportedError, SpecEditError, UnsupportedModelError
 from specedit_lsp.ask import Ask
 from specedit_lsp.bridge import in_thread, on_loop
 from specedit_lsp.client import Client
@@ -41,9 +41,6 @@ SourcesOf = Callable[[OpenDocument], "Sources"]
 """Gives what a document's context may be gathered from; called on the event loop, read in a thread."""
 
 _log = logging.getLogger(__name__)
-
-# How an engine begins to say that its model can't fill in the middle.
-_OFF = "inline completion is off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +177,7 @@ class InlineCompletions:
             return await self._next_edit(ask) or await self._suggestions(ask)
         except SpecEditError as error:
             if not ask.cancel.cancelled:
-                is_off = isinstance(error, UnsupportedModelError) or str(error).startswith(_OFF)
+                is_off = isinstance(error, FimUnsupportedError | UnsupportedModelError)
                 if is_off:
                     self._off.append(ask.options)
                 self._troubles.tell(error, at_once=is_off)

@@ -22,6 +22,7 @@ from specedit.engine.api import CancelToken
 from specedit.errors import SpecEditError, UsageError
 from specedit_lsp.bridge import in_thread, on_loop
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
+from specedit_lsp.troubles import loggable
 from specedit_lsp.turns import Turns
 
 if TYPE_CHECKING:
@@ -198,12 +199,12 @@ class NextEdits:
                 self._withdraw(document, watch)
                 asked = await self._asked(document, watch, cursor)
                 if asked.failure:
-                    _log.info("the model was not asked for the next edit: %s", asked.failure)
+                    _log.info("the model gave no answer for the next edit")
                 edits = asked.edits
             if document.version == text.version:
                 self._offer(document, watch, text, edits)
         except SpecEditError as error:
-            _log.info("no next edit: %s", error)
+            _log.info("no next edit: %s", loggable(error))
         except Exception as error:  # noqa: BLE001 (nobody awaits this; its message may hold the user's code)
             _log.error("looking for the next edit failed: %s", type(error).__name__)
 

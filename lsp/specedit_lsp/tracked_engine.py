@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from specedit.engine.api import CancelToken, Engine, GenerateRequest, TextChunk
 from specedit.errors import (
     ContextOverflowError,
+    FimUnsupportedError,
     MarkerTextError,
     OutOfMemoryError,
     SpecEditError,
@@ -23,9 +24,14 @@ from specedit_lsp.status import StatusBoard
 _log = logging.getLogger(__name__)
 
 #: What is wrong with a request, not with the engine.
-_OF_THE_REQUEST = (ContextOverflowError, MarkerTextError, OutOfMemoryError, UnsupportedModelError, UsageError)
-# How a server's engine begins to say that its model can't fill in the middle.
-_NO_FILLING = "inline completion is off"
+_OF_THE_REQUEST = (
+    ContextOverflowError,
+    FimUnsupportedError,
+    MarkerTextError,
+    OutOfMemoryError,
+    UnsupportedModelError,
+    UsageError,
+)
 _LONGEST_PAUSE_SECONDS = 60.0
 
 
@@ -212,4 +218,4 @@ class TrackedEngine:
 
 
 def _is_of_the_engine(error: SpecEditError) -> bool:
-    return not isinstance(error, _OF_THE_REQUEST) and not str(error).startswith(_NO_FILLING)
+    return not isinstance(error, _OF_THE_REQUEST)

@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 from lsprotocol.types import MessageType
 
-from specedit.errors import SpecEditError
+from specedit.errors import MarkerTextError, SpecEditError
 from specedit_lsp.client import Client
 
 SECONDS_BETWEEN_MESSAGES = 60.0
+
+
+def loggable(error: SpecEditError) -> str:
+    """What a log may say of an error: its message, unless that quotes the text."""
+    return type(error).__name__ if isinstance(error, MarkerTextError) else str(error)
 
 
 class Troubles:
@@ -27,7 +32,7 @@ class Troubles:
     def tell(self, error: SpecEditError, *, at_once: bool = False) -> None:
         """Log an error, and show it if the last message is a minute old or this one must be seen."""
         message, now = str(error), self._clock()
-        self._client.log(f"{self._feature}: {message}", MessageType.Warning)
+        self._client.log(f"{self._feature}: {loggable(error)}", MessageType.Warning)
         is_due = message != self._shown and now - self._shown_at >= SECONDS_BETWEEN_MESSAGES
         if is_due or at_once:
             self._shown, self._shown_at = message, now

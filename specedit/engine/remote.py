@@ -20,7 +20,7 @@ from specedit.engine.client.markers import markers_of, refuse_markers, without_m
 from specedit.engine.client.refusal import Asked, explained, in_stream, listed, refused_path
 from specedit.engine.client.replies import Meter, Piece, ServedModel, models_of, piece_of
 from specedit.engine.client.transport import RefusedError, Timeouts, Transport, is_loopback
-from specedit.errors import ContextOverflowError, EngineError, UnreachableError, UsageError
+from specedit.errors import ContextOverflowError, EngineError, FimUnsupportedError, UnreachableError, UsageError
 
 _MODELS = "/v1/models"
 _CHAT = "/v1/chat/completions"
@@ -277,7 +277,7 @@ class RemoteEngine:
             else:
                 return
         markers = "" if self._fim_markers else ", or name a model whose markers specedit knows"
-        raise EngineError(
+        raise FimUnsupportedError(
             f"inline completion is off: {said}. Serve a model that can fill in the middle with `specedit serve` or "
             f"llama-server{markers}"
         )

@@ -29,7 +29,7 @@ from specedit.config import Settings
 from specedit.edit.document import Document, Span
 from specedit.edit.next_edit import NextEdit
 from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
-from specedit.errors import EngineError, UnreachableError
+from specedit.errors import FimUnsupportedError, UnreachableError
 from specedit_lsp.documents import Documents, OpenDocument
 from specedit_lsp.inline import InlineCompletions
 from specedit_lsp.options import OptionsStore
@@ -666,7 +666,7 @@ def test_a_binary_text_is_not_completed():
 
 def test_a_model_that_cannot_fill_in_is_told_once_and_not_asked_again():
     async def scenario():
-        desk = Desk(EngineError("inline completion is off: no markers. Serve a code model"), "compute(1)")
+        desk = Desk(FimUnsupportedError("inline completion is off: no markers. Serve a code model"), "compute(1)")
         desk.open("x = \n")
         for _ in range(3):
             assert await desk.ask(0, 4) == []

@@ -11,6 +11,7 @@ from specedit.errors import (
     ConfigError,
     ContextOverflowError,
     EngineError,
+    FimUnsupportedError,
     OverloadedError,
     SpecEditError,
     UnreachableError,
@@ -120,7 +121,7 @@ def test_an_error_in_mid_answer_is_told():
     [
         ContextOverflowError("too long"),
         UnsupportedModelError("it can't fill"),
-        EngineError("inline completion is off: it can't fill. Serve another"),
+        FimUnsupportedError("inline completion is off: it can't fill. Serve another"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_no_fault_of_the_engine(error: SpecEditError):
