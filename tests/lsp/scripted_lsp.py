@@ -2,12 +2,13 @@
 
 The script: `completions` and `answers` are what the model writes at the cursor and as rewrites, one after the other,
 and the last one again and again; `seconds_per_chunk` and `chunk_chars` say how fast. Each request leaves a line in
-`record`.
+`record`. An instruction `obeyed` gives is followed whatever the script says.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -35,6 +36,14 @@ class Script:
     @classmethod
     def read(cls, path: Path) -> Script:
         return cls(**json.loads(path.read_text()))
+
+
+_OBEYED = re.compile(r'answer (".*")')
+
+
+def obeyed(text: str) -> str:
+    """An instruction to rewrite the part as `text`."""
+    return f"answer {json.dumps(text)}"
 
 
 class ScriptedModel:
@@ -69,7 +78,10 @@ class ScriptedModel:
 
     def _engine(self, request: GenerateRequest, count: int) -> ScriptedEngine:
         script = self._script
-        if request.fim:
+        said = _OBEYED.search(request.messages[-1].content) if request.messages else None
+        if said:
+            text = fenced(json.loads(said[1]))
+        elif request.fim:
             text = request.fim.typed + script.completions[min(count, len(script.completions) - 1)]
         elif script.answers:
             text = script.answers[min(count, len(script.answers) - 1)]
