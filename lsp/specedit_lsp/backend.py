@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import msgspec
 
 from specedit.config import Settings, load_settings, user_config_file
 from specedit.edit.files import project_root
-from specedit.engine.api import CancelToken, Engine, FimMarkers
+from specedit.engine.api import CancelToken, Engine
 from specedit.errors import ConfigError, SpecEditError
 from specedit_lsp.bridge import in_thread
 from specedit_lsp.options import Options, OptionsStore
@@ -34,16 +31,12 @@ _log = logging.getLogger(__name__)
 
 _SETTINGS_KEPT = 64
 
-#: The size at the end of a model's name, in billions of parameters.
-_SIZE = re.compile(r"-[\d.]+b$")
-
 
 def server_engine(settings: Settings, options: Options, board: StatusBoard) -> Engine:
     """The server at the address that is set, else the one that all editors share, found or started when it is asked.
 
     Raises:
         ConfigError: the address can't be used.
-        EngineError: the server at the address doesn't say which model it has.
     """
     if settings.engine in (None, "local", "shared"):
         from specedit.engine.discovery import SharedEngine
@@ -57,14 +50,9 @@ def server_engine(settings: Settings, options: Options, board: StatusBoard) -> E
             on_ready=lambda server: board.found(server.model),
         )
     from specedit.engine.choice import server_of
+    from specedit.models.registry import fim_markers_of
 
-    model = settings.model
-    if model is None:
-        asked = server_of(settings)
-        assert asked is not None, "an address is set"
-        with closing(asked):
-            model = asked.connect().id
-    engine = server_of(msgspec.structs.replace(settings, model=model), fim_markers=_fim_markers(model))
+    engine = server_of(settings, fim_markers=fim_markers_of)
     assert engine is not None, "an address is set"
     return engine
 
@@ -171,19 +159,6 @@ class Backend:
         except ConfigError as error:
             _log.warning("the settings of the project %s are left out: %s", root, error)
             return without_project
-
-
-def _fim_markers(model: str) -> FimMarkers | None:
-    """The markers of a model by the name that a server gives it, of any size of a family that is known.
-
-    `Qwen/Qwen2.5-Coder-32B-Instruct` and `qwen2.5-coder-3b-q8_0.gguf` have those of `qwen2.5-coder-0.5b`.
-    """
-    from specedit.models.registry import MODELS
-
-    name = model.lower().rpartition("/")[2]
-    return next(
-        (entry.fim for entry in MODELS.values() if entry.fim and name.startswith(_SIZE.sub("-", entry.name))), None
-    )
 
 
 def _flags(own: Options) -> dict[str, str | None]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from specedit.config import Settings
-from specedit.edit.access import ignored_by, secret_rule
-from specedit.edit.files import project_root
+from specedit.edit.access import secret_rule
+from specedit.edit.readable import why_unreadable
 
 
 def why_withheld(uri: str, path: Path | None, text: str, settings: Settings) -> str:
@@ -19,18 +19,19 @@ def why_withheld(uri: str, path: Path | None, text: str, settings: Settings) -> 
         text: what it holds.
         settings: what counts as a secret, and what is allowed.
     """
-    # A link is judged by what it leads to, too.
-    for name in dict.fromkeys([path, path.resolve()]) if path else [Path("/", unquote(urlsplit(uri).path))]:
-        root = project_root(name) if path else Path("/")
-        if rule := secret_rule(name, root, settings.secret_patterns):
-            return f"by its name ({rule}) it is a secret"
-        if path and not settings.allow_ignored and (source := ignored_by(name, root)):
-            return f"it is ignored by {source}; allow_ignored in your own settings lifts this"
+    if why := why_unreadable(path, None, settings) if path else _why_secret(uri, settings):
+        return why
     if "\0" in text:
         return "it is binary"
     if _is_larger(text, settings.max_file_bytes):
         return f"it has more than {settings.max_file_bytes:,} bytes; max_file_bytes in your own settings lifts this"
     return ""
+
+
+def _why_secret(uri: str, settings: Settings) -> str:
+    name = Path("/", unquote(urlsplit(uri).path))
+    rule = secret_rule(name, Path("/"), settings.secret_patterns)
+    return f"by its name ({rule}) it is a secret" if rule else ""
 
 
 def _is_larger(text: str, most_bytes: int) -> bool:

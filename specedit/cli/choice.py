@@ -78,8 +78,9 @@ def choose(
                 "--engine local"
             )
         from specedit.engine.choice import server_of
+        from specedit.models.registry import fim_markers_of
 
-        server = server_of(settings)
+        server = server_of(settings, fim_markers=fim_markers_of)
         return _shared(settings, say) if server is None else _asked(server)
     only_here = bool(local_flags) or any(os.environ.get(name) for name in _OF_THIS_PROCESS)
     if engine is None and not only_here and (found := _running(settings, say)):

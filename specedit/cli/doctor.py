@@ -18,7 +18,7 @@ from specedit.cli.exits import NO_ENGINE, ended_by_errors
 from specedit.cli.terminal import harmless
 from specedit.config import Settings, load_settings, user_config_file
 from specedit.edit.files import project_root
-from specedit.engine.api import Fim, FimMarkers, GenerateRequest, Message, Sampling, TextChunk, Usage
+from specedit.engine.api import Fim, GenerateRequest, Message, Sampling, TextChunk, Usage
 from specedit.errors import EngineError, SpecEditError
 
 if TYPE_CHECKING:
@@ -82,9 +82,10 @@ def checks(*, engine: str | None = None, model: str | None = None) -> Iterator[C
     yield Check("settings", "ok", f"{user_file}{there}, project {root}")
     yield _servers()
     from specedit.engine.choice import server_of
+    from specedit.models.registry import fim_markers_of
 
     try:
-        server = server_of(settings, fim_markers=_markers(settings))
+        server = server_of(settings, fim_markers=fim_markers_of)
     except SpecEditError as error:
         yield Check("engine", "wrong", str(error))
         return
@@ -198,13 +199,6 @@ def _cancel(engine: RemoteEngine, _settings: Settings) -> Check:
 def _text(engine: RemoteEngine, request: GenerateRequest) -> tuple[str, Usage]:
     chunks = list(engine.generate(request))
     return "".join(chunk.text for chunk in chunks), chunks[-1].usage
-
-
-def _markers(settings: Settings) -> FimMarkers | None:
-    from specedit.models.registry import MODELS
-
-    entry = MODELS.get((settings.model or "").lower())
-    return entry.fim if entry else None
 
 
 # --- this process

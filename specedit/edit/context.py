@@ -23,7 +23,7 @@ from specedit.edit.gap import BYTES_PER_TOKEN, Gap
 from specedit.edit.imports import Imported, imported_by
 from specedit.edit.lexemes import DECLARING
 from specedit.edit.prompt import shown_text
-from specedit.edit.readable import is_readable, read_readable
+from specedit.edit.readable import read_readable, why_unreadable
 from specedit.edit.recent import RecentEdit
 from specedit.edit.similar import identifiers_of, most_similar
 from specedit.edit.syntax import language_of
@@ -135,7 +135,7 @@ class DiskSources:
 
     def _may_show(self, path: Path) -> bool:
         if path.is_absolute():
-            return is_readable(path, self.root, self.settings)
+            return not why_unreadable(path, self.root, self.settings)
         return secret_rule(Path("/", path), Path("/"), self.settings.secret_patterns) is None
 
 

@@ -20,12 +20,17 @@ _Rules = tuple[Path | None, bool, tuple[str, ...], int]
 _Stamp = tuple[object, ...]
 
 
-def is_readable(path: Path, root: Path | None, settings: Settings) -> bool:
-    """Whether what stands under this name may be shown: it is no secret, nor ignored by git, nor a link to such a file.
+def why_unreadable(path: Path, root: Path | None, settings: Settings) -> str:
+    """Why what stands under this name must not be shown; nothing where it may be.
 
-    `path` is absolute, and need not exist; `root` is the project's, that of the file if not given.
+    It is a secret, ignored by git, or a link to such a file.
+
+    Args:
+        path: absolute; it need not exist.
+        root: the project's; that of the file if not given.
+        settings: what counts as a secret, and what is allowed.
     """
-    return _is_readable(path, _rules(root, settings), _stamp(path))
+    return _why_unreadable(path, _rules(root, settings), _stamp(path))
 
 
 def read_readable(path: Path, root: Path | None, settings: Settings) -> Document | None:
@@ -41,14 +46,14 @@ def _rules(root: Path | None, settings: Settings) -> _Rules:
 
 
 @lru_cache(maxsize=512)
-def _is_readable(path: Path, rules: _Rules, _at: _Stamp) -> bool:
+def _why_unreadable(path: Path, rules: _Rules, _at: _Stamp) -> str:
     root, allow_ignored, secret_patterns, _ = rules
     for name in dict.fromkeys((path, Path(os.path.realpath(path)))):
-        if secret_rule(name, root or project_root(name), secret_patterns):
-            return False
-        if not allow_ignored and ignored_by(name, project_root(name)):
-            return False
-    return True
+        if rule := secret_rule(name, root or project_root(name), secret_patterns):
+            return f"by its name ({rule}) it is a secret"
+        if not allow_ignored and (source := ignored_by(name, project_root(name))):
+            return f"it is ignored by {source}; allow_ignored in your own settings lifts this"
+    return ""
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def server_of(
     settings: Settings,
     *,
-    fim_markers: FimMarkers | None = None,
+    fim_markers: Callable[[str], FimMarkers | None] = lambda _: None,
     wait_seconds: float = 0.0,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> RemoteEngine | None:
@@ -29,7 +29,7 @@ def server_of(
 
     Args:
         settings: what the user wants.
-        fim_markers: the model's markers for filling in the middle.
+        fim_markers: gives a model's markers for filling in the middle, by the name that the server has for it.
         wait_seconds: how long to wait for a server of this user that is still loading.
         on_progress: told what is waited for.
 

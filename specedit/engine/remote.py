@@ -7,7 +7,7 @@ server. Nothing is guessed about a stream: an answer counts as whole only when t
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -54,7 +54,7 @@ class RemoteEngine:
         model: str | None = None,
         api_key: str | None = None,
         send_prediction: bool = False,
-        fim_markers: FimMarkers | None = None,
+        fim_markers: Callable[[str], FimMarkers | None] = lambda _: None,
         timeouts: Timeouts | None = None,
     ) -> None:
         """Make an engine; the server is not asked yet.
@@ -64,7 +64,8 @@ class RemoteEngine:
             model: which of its models; None takes the only one.
             api_key: sent as a bearer token.
             send_prediction: send the expected answer as `prediction` to other servers than specedit's too.
-            fim_markers: the model's markers for filling in the middle, for servers that know no other way.
+            fim_markers: gives a model's markers for filling in the middle, by the name that the server has for it; for
+                servers that know no other way.
             timeouts: how long to wait.
 
         Raises:
@@ -80,7 +81,7 @@ class RemoteEngine:
         self._wanted_model = model
         self._has_key = bool(api_key)
         self._send_prediction = send_prediction
-        self._fim_markers = fim_markers
+        self._fim_markers_of = fim_markers
         self._lock = threading.Lock()
         self._served: ServedModel | None = None
         self._fim_way: FimWay | None = None
@@ -261,7 +262,7 @@ class RemoteEngine:
         # Other servers go on from what is typed, so it is put out for them.
         begun = "" if served.kind == "specedit" else request.fim.typed
         said = ""
-        ways = dialect.fim_ways(served.kind, self._fim_markers)
+        ways = dialect.fim_ways(served.kind, self._fim_markers_of(served.id))
         for way in (self._fim_way,) if self._fim_way else ways:
             ask = self._fim_ask(request, served, way, plain=plain)
             try:
@@ -276,14 +277,14 @@ class RemoteEngine:
                 said = refused_path(refused, self._asked(), ask.path)
             else:
                 return
-        markers = "" if self._fim_markers else ", or name a model whose markers specedit knows"
+        markers = "" if self._fim_markers_of(served.id) else ", or name a model whose markers specedit knows"
         raise FimUnsupportedError(
             f"inline completion is off: {said}. Serve a model that can fill in the middle with `specedit serve` or "
             f"llama-server{markers}"
         )
 
     def _fim_ask(self, request: GenerateRequest, served: ServedModel, way: FimWay, *, plain: bool) -> _Ask:
-        fim, markers = request.fim, self._fim_markers
+        fim, markers = request.fim, self._fim_markers_of(served.id)
         assert fim is not None
         if way == "infill":
             # llama-server encodes all these texts plainly, so no marker can come from them.
@@ -302,7 +303,7 @@ class RemoteEngine:
 
     def _refuse_markers(self, texts: list[tuple[str, int]], served: ServedModel) -> None:
         if served.kind != "specedit":
-            refuse_markers(texts, markers_of(served.id, self._fim_markers))
+            refuse_markers(texts, markers_of(served.id, self._fim_markers_of(served.id)))
 
     def _streamed(self, ask: _Ask, request: GenerateRequest) -> Generator[Piece, None, None]:
         """The pieces of one answer, up to its end.

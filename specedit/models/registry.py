@@ -17,6 +17,8 @@ from specedit.models.sources import GgufFile, HubGguf, HubRepo, LocalDir, Source
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _HUB_GGUF = re.compile(rf"({_HUB_ID.pattern})/((?:[\w.-]+/)*[\w.-]+\.gguf)")
+#: The size at the end of a model's name, in billions of parameters.
+_SIZE = re.compile(r"-[\d.]+b$")
 # A share of the weights' size left for the KV cache and the activations.
 _GPU_HEADROOM = 1.25
 
@@ -174,6 +176,16 @@ def lookup(name: str) -> ModelEntry:
         f"no model is called {name!r}. {hint}Known names: {', '.join(MODELS)}; "
         "or give a hub id (organisation/name) or a path."
     )
+
+
+def fim_markers_of(served_name: str) -> FimMarkers | None:
+    """The fill-in-the-middle markers of a model by the name that a server gives it, of any size of a known family.
+
+    `Qwen/Qwen2.5-Coder-32B-Instruct` and `qwen2.5-coder-3b-q8_0.gguf` have those of `qwen2.5-coder-0.5b`.
+    """
+    name = served_name.lower().rpartition("/")[2]
+    families = ((_SIZE.sub("-", entry.name), entry.fim) for entry in MODELS.values() if entry.fim)
+    return next((markers for family, markers in families if name.startswith(family)), None)
 
 
 def resolve(name: str) -> ResolvedModel:

@@ -280,7 +280,7 @@ def test_specedit_and_others_take_a_suffix(serve, connect):
 def test_where_a_suffix_is_refused_the_markers_are_taken_from_then_on(serve, connect):
     no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
     server = serve([no_suffix, stream(completion("x", finish="stop"), DONE)], path=COMPLETIONS)
-    engine = connect(server, fim_markers=MARKERS)
+    engine = connect(server, fim_markers=lambda _: MARKERS)
     assert text_of(engine.generate(GAP)) == "x"
     assert text_of(engine.generate(GAP)) == "x"
     prompt = "<|fim_prefix|>def f(<|fim_suffix|>):\n<|fim_middle|>"
@@ -326,7 +326,7 @@ def test_others_go_on_from_what_is_typed_and_it_is_put_out_for_them(serve, conne
 def test_other_files_go_before_the_markers_except_for_those_that_hold_one(serve, connect):
     no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
     server = serve([no_suffix, stream(completion("lf", finish="stop"), DONE)], path=COMPLETIONS, ids=("qwen",))
-    engine = connect(server, fim_markers=replace(MARKERS, file="<|file_sep|>"))
+    engine = connect(server, fim_markers=lambda _: replace(MARKERS, file="<|file_sep|>"))
     assert text_of(engine.generate(WORD)) == "self"
     prompt = "<|file_sep|>a.py\nA = 1\n<|file_sep|>c.py\n<|fim_prefix|>def f(se<|fim_suffix|>):\n<|fim_middle|>"
     assert server.asked(COMPLETIONS)[-1].body["prompt"] == prompt
@@ -335,7 +335,7 @@ def test_other_files_go_before_the_markers_except_for_those_that_hold_one(serve,
 def test_other_files_are_left_out_where_there_is_no_marker_for_them(serve, connect):
     no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
     server = serve([no_suffix, stream(completion("lf", finish="stop"), DONE)], path=COMPLETIONS)
-    assert text_of(connect(server, fim_markers=MARKERS).generate(WORD)) == "self"
+    assert text_of(connect(server, fim_markers=lambda _: MARKERS).generate(WORD)) == "self"
     prompt = "<|fim_prefix|>def f(se<|fim_suffix|>):\n<|fim_middle|>"
     assert server.asked(COMPLETIONS)[-1].body["prompt"] == prompt
 
@@ -365,7 +365,7 @@ def test_without_any_way_there_is_one_message(serve, connect):
 def test_a_gap_that_is_too_long_is_no_reason_to_try_another_way(serve, connect):
     too_long = as_json(400, {"error": {"message": "maximum context length is 64 tokens", "code": 400}})
     server = serve([too_long], path=COMPLETIONS)
-    assert isinstance(failure(connect(server, fim_markers=MARKERS), GAP), ContextOverflowError)
+    assert isinstance(failure(connect(server, fim_markers=lambda _: MARKERS), GAP), ContextOverflowError)
     assert len(server.asked(COMPLETIONS)) == 1
 
 
@@ -413,7 +413,7 @@ def test_which_markers_count_follows_the_models_name(serve, connect, model, text
 def test_markers_are_refused_where_a_prompt_is_made_with_them(serve, connect):
     no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported"}})
     engine = connect(
-        serve([no_suffix], path=COMPLETIONS, ids=("x-gemma",)), fim_markers=FimMarkers("<P>", "<S>", "<M>")
+        serve([no_suffix], path=COMPLETIONS, ids=("x-gemma",)), fim_markers=lambda _: FimMarkers("<P>", "<S>", "<M>")
     )
     request = GenerateRequest(fim=Fim("one\ntwo\n", "three\n<M>\n"))
     assert "line 4 ('<M>')" in str(failure(engine, request))
