@@ -173,7 +173,7 @@ def test_restarting_asks_the_address_anew(place: Path):
         assert await desk.ask() == "hello"
         assert server.body(CHAT)["model"] == "other"
 
-    with ScriptedServer({MODELS: [models("m"), models("m"), models("other")], CHAT: [HELLO]}) as server:
+    with ScriptedServer({MODELS: [models("m"), models("other")], CHAT: [HELLO]}) as server:
         scene({"engine": server.url}, act)
 
 
