@@ -333,7 +333,15 @@ def run(*, log_file: Path | None = None, log_level: str | None = None, make_engi
     asyncio.run(_serve(SpecEditServer(log_file, log_level, make_engine), stdin, stdout))
 
 
+def _log_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what nobody awaited; asyncio itself would quote what was at hand, which may be code."""
+    error = context.get("exception")
+    if not isinstance(error, asyncio.CancelledError):
+        _log.error("something failed that nobody waits for", exc_info=error)
+
+
 async def _serve(server: SpecEditServer, stdin: BinaryIO, stdout: BinaryIO) -> None:
+    asyncio.get_running_loop().set_exception_handler(_log_failure)
     server.protocol.set_writer(Writer(stdout))
     server.open_log()
     reading = serve(stdin, server.protocol.handle_body, lambda problem: _log.warning("%s", problem))

@@ -17,6 +17,8 @@ from specedit.errors import EngineError
 
 _T = TypeVar("_T")
 
+_REQUEST_FAILED = -32803
+
 
 class Connection:
     """Sends requests and notifications, answers the server's requests, keeps everything it was told.
@@ -25,8 +27,8 @@ class Connection:
         process: the server.
         notifications: what the server sent, (method, params), in order.
         requests: what the server asked, (method, params), in order.
-        answers: how the server's requests are answered; a callable is given the parameters. What is not named gets
-            null.
+        answers: how the server's requests are answered; a callable is given the parameters, an error refuses. What is
+            not named gets null.
     """
 
     def __init__(
@@ -152,7 +154,11 @@ class Connection:
             elif "id" in message:
                 self.requests.append((message["method"], message.get("params")))
                 answer = self.answers.get(message["method"])
-                self._message(id=message["id"], result=answer(message.get("params")) if callable(answer) else answer)
+                answer = answer(message.get("params")) if callable(answer) else answer
+                if isinstance(answer, EngineError):
+                    self._message(id=message["id"], error={"code": _REQUEST_FAILED, "message": str(answer)})
+                else:
+                    self._message(id=message["id"], result=answer)
             else:
                 self.notifications.append((message["method"], message.get("params")))
             self._arrived.notify_all()
