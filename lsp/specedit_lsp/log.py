@@ -69,7 +69,7 @@ class Log:
     def open(self, file: Path | None = None, level: str = "info") -> None:
         """Log to `file`, else to the default one, from `level` on; a file that was open is closed.
 
-        Where the file can't be written the server goes on without one, and says so to the editor.
+        Where the file can't be written the server goes on without one, and says so to the editor and on stderr.
 
         Args:
             file: rotates at a megabyte, two older ones are kept.
@@ -86,6 +86,8 @@ class Log:
             wanted.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handler = _PrivateFile(wanted)
         except (OSError, ValueError) as error:
+            # Without any handler, logging itself would write to stderr, code and all.
+            self._add("file", _to_stderr())
             reason = getattr(error, "strerror", None) or error
             _log.warning("there is no log file: %s can't be written (%s). Name another one as logFile.", wanted, reason)
             return
@@ -114,6 +116,13 @@ class Log:
             logging.getLogger().removeHandler(handler)
             with suppress(OSError):
                 handler.close()
+
+
+def _to_stderr() -> logging.Handler:
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Formatter("%(message)s"))
+    return handler
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

@@ -471,6 +471,18 @@ def test_no_code_is_logged(tmp_path: Path, log_file: str) -> None:
     assert not any(WORD in line for line in logged)
 
 
+def test_without_a_log_file_no_code_goes_to_stderr(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with running(tmp_path, "--log-file", tmp_path / "file" / "lsp.log") as editor:
+        editor.raw(message(f'{{"jsonrpc": "1.0", "method": "exit", "params": "{WORD}"}}'.encode()))
+        wrong = {"capabilities": 5, "initializationOptions": WORD}
+        assert "error" in editor.response(editor.send("initialize", wrong))
+        editor.initialize(tmp_path, options={"warmUp": False})
+        assert editor.shutdown() == 0
+    assert "can't be written" in said(tmp_path)
+    assert WORD not in said(tmp_path)
+
+
 def test_a_model_that_fails_with_code_in_its_words_is_told_and_not_written_down(tmp_path: Path) -> None:
     with scripted(tmp_path, error="the model fell over. Start it again") as editor:
         editor.initialize(tmp_path, options=QUICK)
