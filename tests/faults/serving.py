@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 
 from specedit.engine import discovery, runtime
 from specedit.engine.api import GenerateRequest, Message, Sampling
@@ -92,11 +93,12 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def end_all() -> None:
-    """End what was started in the background."""
-    with suppress(Exception):
-        for record in discovery.servers():
-            with suppress(ProcessLookupError):
-                os.kill(record.pid, signal.SIGKILL)
+    """End the servers that were started in the background with this runtime directory, those without a record too."""
+    own = os.environ["SPECEDIT_RUNTIME"]
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("SPECEDIT_RUNTIME") == own and "serve" in process.cmdline():
+                process.kill()
 
 
 def authorization() -> dict[str, str]:
