@@ -48,7 +48,9 @@ def workspace_edit(
     can = capabilities.workspace.workspace_edit if capabilities.workspace else None
     metadata = WorkspaceEditMetadata(is_refactoring=True) if can and can.metadata_support else None
     plain = [TextEdit(document.range(edit.span), edit.new_text) for edit in edits]
-    if not (can and can.document_changes):
+    # Operations on files stand among edits that carry a version: Neovim says only that it takes the former, and without
+    # a version it would make an old edit in newer text.
+    if not (can and (can.document_changes or can.resource_operations)):
         return ApplyWorkspaceEditParams(WorkspaceEdit(changes={document.uri: plain}), label, metadata)
     annotations = None
     changes: list[TextEdit | AnnotatedTextEdit | SnippetTextEdit] = [*plain]
