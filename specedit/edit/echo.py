@@ -15,8 +15,8 @@ def without_echo(body: str, head: str, tail: str, region_text: str) -> str | Ref
     `head` and `tail` are the file before and after the region. Dropped are: all of `head` and `tail`, where the body
     begins and ends with all of them; and the lines that open the blocks around the region (`class Basket:`), where
     the body begins with them, together with as many closing lines at its end as they open with a bracket; and the
-    lines next to the region, where the body runs on into them: at least two, or all that stand there.
-    Blank lines don't count.
+    lines next to the region, where the body runs on into them: at least two, or all that stand there, or one after the
+    line that the region itself ends with. Blank lines don't count.
     """
     rest = _without_surroundings(body, head, tail, region_text)
     return rest if isinstance(rest, Refusal) else _without_neighbours(rest, head, tail, region_text)
@@ -59,7 +59,8 @@ def _run_on(texts: list[str], after: list[str], region: list[str]) -> int:
     """How many lines at the end of `texts` are those that `after` begins with, and not the region's own end."""
     for count in range(min(len(texts), len(after)), 0, -1):
         neighbours = after[:count]
-        enough = (count > 1 or count == len(after)) and any(map(str.isalnum, "".join(neighbours)))
+        is_past_end = texts[-count - 1 : -count] == region[-1:]
+        enough = (count > 1 or count == len(after) or is_past_end) and any(map(str.isalnum, "".join(neighbours)))
         if enough and texts[-count:] == neighbours and region[-count:] != neighbours:
             return count
     return 0

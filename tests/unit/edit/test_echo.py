@@ -40,6 +40,16 @@ def test_lines_next_to_the_region_are_dropped_where_the_body_runs_on_into_them()
     assert without_echo(NEW + closing, HEAD, closing, REGION) == NEW + closing, "brackets alone prove nothing"
 
 
+def test_one_line_next_to_the_region_is_dropped_only_after_the_line_that_the_region_ends_with():
+    head, region, tail = "import os\n\n\n", "def f(x):\n    x += 1\n    print(x)\n", "    return x\n\n\nf(1)\n"
+    documented = region.replace("(x):\n", '(x):\n    """Print the next number."""\n')
+    assert without_echo(documented + "    return x\n", head, tail, region) == documented
+    silent = region.replace("    print(x)\n", "")
+    assert without_echo(silent + "    return x\n", head, tail, region) == silent + "    return x\n"
+    assert without_echo(region + "    return 1\n", head, tail, region) == region + "    return 1\n"
+    assert without_echo("a = 2\nb = 1\n" + "b = 1\n", head, "b = 1\nc = 1\n", "a = 1\nb = 1\n").count("b") == 2
+
+
 def test_brackets_must_be_closed_as_often_as_they_were_opened():
     head, region, tail = "class A {\n", "  f() {\n    x\n  }\n", "}\n"
     new = region.replace("x", "y")
