@@ -11,7 +11,7 @@ import pytest
 
 from specedit.errors import EngineError
 from tests.lsp.buffers import Buffers
-from tests.lsp.harness import CAPABILITIES, Editor, applied, recorded, scripted
+from tests.lsp.harness import CAPABILITIES, Editor, applied, recorded, running, scripted
 from tests.lsp.scripted_lsp import obeyed
 
 QUICK = {"inline": {"debounceMs": 0}, "nextEdit": {"enabled": False}}
@@ -108,6 +108,14 @@ def test_what_it_says_it_can_do(tmp_path: Path) -> None:
         "rewrite acceptHunk rejectHunk acceptAll rejectAll regenerate cancelRewrite nextEdit restartEngine statistics"
     )
     assert {f"specedit.{name}" for name in commands.split()} < set(found["executeCommandProvider"]["commands"])
+
+
+@pytest.mark.parametrize("arguments", [["-m", "specedit.cli", "lsp", "--stdio"], ["-m", "specedit_lsp"]])
+def test_it_is_started_by_either_name(tmp_path: Path, arguments: list[str]) -> None:
+    _, module, *rest = arguments
+    with running(tmp_path, *rest, module=module) as editor:
+        assert editor.initialize(tmp_path, options={"warmUp": False})["serverInfo"]["name"] == "specedit"
+        assert editor.shutdown() == 0
 
 
 def test_a_command_that_is_not_known_is_refused_with_a_fix(editor: Editor) -> None:
@@ -399,6 +407,50 @@ def _writes(place: Path) -> bool:
     return any(one["kind"] == "rewrite" for one in recorded(place))
 
 
+def test_a_change_elsewhere_meanwhile_stays_and_so_does_the_rewrite(slow: Buffers) -> None:
+    uri = slow.open("above\n\nalpha\n\nbelow\n")
+    session = rewriting(slow, uri, range=slow.range(uri, 7, 13))
+    slow.type(uri, "!", len("above\n\nalpha\n\nbelow"))
+    slow.replace(uri, 0, 0, "more\n")
+    end = end_of(slow.editor, session)
+    assert end["outcome"] == "ready", end
+    slow.editor.until(lambda: "ALPHA" in slow[uri])
+    assert slow[uri] == "more\nabove\n\nALPHA\n\nbelow!\n"
+    moved = of_session(slow.editor, "specedit/rebased", session)
+    assert [each["lines"] for each in moved] == [0, 1]
+
+
+def test_two_parts_are_rewritten_at_once(slow: Buffers) -> None:
+    uri = slow.open("alpha\n" + "0\n" * 20 + "beta\n")
+    sessions = [
+        rewriting(slow, uri, obeyed("ALPHA\nand more\n"), range=slow.range(uri, 0, 6)),
+        rewriting(slow, uri, range=slow.range(uri, 46)),
+    ]
+    assert [end_of(slow.editor, session)["outcome"] for session in sessions] == ["ready", "ready"]
+    slow.editor.until(lambda: "ALPHA" in slow[uri] and "BETA" in slow[uri])
+    assert slow[uri] == "ALPHA\nand more\n" + "0\n" * 20 + "BETA\n"
+
+
+def test_a_newer_rewrite_of_the_same_lines_ends_the_older(slow: Buffers) -> None:
+    uri = slow.open("alpha\n")
+    older = rewriting(slow, uri)
+    newer = rewriting(slow, uri, obeyed("newer\n"))
+    assert end_of(slow.editor, older)["outcome"] == "cancelled"
+    assert end_of(slow.editor, newer)["outcome"] == "ready"
+    slow.editor.until(lambda: slow[uri] != "alpha\n")
+    assert slow[uri] == "newer\n"
+
+
+def test_more_rewrites_than_a_machine_can_bear_are_refused(slow: Buffers) -> None:
+    uris = [slow.open("alpha beta\n" * 50) for _ in range(5)]
+    sessions = [rewriting(slow, uri) for uri in uris[:4]]
+    with pytest.raises(EngineError, match="Wait for one to end, or cancel one"):
+        rewriting(slow, uris[4])
+    for session in sessions:
+        slow.editor.command("specedit.cancelRewrite", {"session": session})
+    slow.editor.until(lambda: states(slow.editor)[-1] == "ready")
+
+
 def test_a_document_that_is_closed_meanwhile_ends_the_rewrite(slow: Buffers, slow_place: Path) -> None:
     uri = slow.open("alpha beta\n" * 30)
     session = rewriting(slow, uri)
@@ -455,6 +507,19 @@ def test_any_order_of_accepting_gives_the_same_text(buffers: Buffers, order: tup
         buffers.editor.command("specedit.acceptHunk", {"session": session, "id": numbers[which]})
     assert buffers[uri] == ANSWERED
     assert len(buffers.edits) == 3
+
+
+def test_accepting_faster_than_the_editor_applies_gives_the_same_text(buffers: Buffers) -> None:
+    uri, session, numbers = reviewing(buffers)
+    twice = [*numbers, *numbers]
+    commands = [
+        {"command": "specedit.acceptHunk", "arguments": [{"session": session, "id": number}]} for number in twice
+    ]
+    requests = [buffers.editor.send("workspace/executeCommand", command) for command in commands]
+    assert all("result" in buffers.editor.response(request) for request in requests[:3])
+    for request in requests[3:]:
+        buffers.editor.response(request)
+    assert buffers[uri] == ANSWERED
 
 
 def test_a_rejected_hunk_stays_as_it_was(buffers: Buffers) -> None:
@@ -580,6 +645,22 @@ def test_a_rename_by_hand_is_proposed_at_the_next_place(tmp_path: Path) -> None:
         assert recorded(tmp_path) == [], "no model was asked"
 
 
+def test_asking_for_the_next_edit_can_be_cancelled(slow: Buffers, slow_place: Path) -> None:
+    before, after = "assert_equal(first(), 1)", "assert first() == 1"
+    text = f"def test_a():\n    {before}\n\n\ndef test_b():\n    assert_equal(second(), 2)\n"
+    uri = slow.open(text, language="python")
+    start = text.index(before)
+    slow.replace(uri, start, start + len(before), after)
+    here = {"textDocument": {"uri": uri}, "position": slow.position(uri, start + len(after))}
+    asked = len(recorded(slow_place))
+    request = slow.editor.send("workspace/executeCommand", {"command": "specedit.nextEdit", "arguments": [here]})
+    slow.editor.until(lambda: len(recorded(slow_place)) > asked)
+    slow.editor.cancel(request)
+    assert slow.editor.response(request)["error"]["code"] == -32800
+    last = recorded(slow_place)[-1]
+    assert ending(slow, slow_place, last["kind"], last["number"])["chunks"] <= 3
+
+
 # --- the engine
 
 
@@ -625,13 +706,18 @@ def test_names_with_blanks_and_escapes_are_two_files(editor: Editor, buffers: Bu
 
 def test_documents_that_are_no_files_never_reach_the_disk(editor: Editor, buffers: Buffers, place: Path) -> None:
     (place / "there.py").write_text("on disk\n")
-    for scheme in ("untitled", "vscode-remote", "git"):
-        uri = buffers.open("0 alpha\n", f"{scheme}:{place}/there.py", language="python")
+    names = [f"{scheme}:{place}/there.py" for scheme in ("untitled", "vscode-remote", "git")]
+    cells = [f"vscode-notebook-cell:{place}/there.py#{cell}" for cell in ("one", "two")]
+    buffers.open("1 beta\n", cells[1], language="python")
+    for name in [*names, cells[0]]:
+        uri = buffers.open("0 alpha\n", name, language="python")
         assert editor.complete_at(uri, 0, 7)
         session = rewriting(buffers, uri, apply="client")
         assert end_of(editor, session)["outcome"] == "ready"
         assert "on disk" not in str(recorded(place)[-2:])
         buffers.close(uri)
+    assert editor.complete_at(cells[1], 0, 6)
+    buffers.close(cells[1])
 
 
 @pytest.fixture

@@ -301,7 +301,7 @@ def is_running(pid: int) -> bool:
 def test_what_no_model_is_shown_is_said_once(editor: Editor, text: str, why: str) -> None:
     buffers = Buffers(editor)
     uri = buffers.open(text, f"untitled:{why.replace(' ', '-')}")
-    for count in range(10):
+    for count in range(3):
         buffers.type(uri, "x", 0)
         assert editor.complete_at(uri, 0, 1 + count) == []
     with pytest.raises(EngineError, match=why):
