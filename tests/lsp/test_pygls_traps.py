@@ -144,6 +144,14 @@ def test_an_argument_that_looks_like_a_message_is_taken_for_one() -> None:
     assert read.params.arguments != [argument], "pygls takes only messages for such: handle_body may use its reader"
 
 
+def test_an_editor_that_knows_more_kinds_than_lsprotocol_is_refused_whole() -> None:
+    code_action = {"tagSupport": {"valueSet": [1, 999]}}
+    params = {"processId": None, "rootUri": None, "capabilities": {"textDocument": {"codeAction": code_action}}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": types.INITIALIZE, "params": params}
+    refused = fails(ClassValidationError, get_converter().structure, message, types.InitializeRequest)
+    assert refused, "lsprotocol bears kinds that it does not know: _value_of may go"
+
+
 def test_parameters_of_our_own_methods_lose_their_names() -> None:
     protocol = LanguageServer("trapped", "1").protocol
     message = {"jsonrpc": "2.0", "method": "specedit/x", "params": {"class": 1, "a-b": 2}}
@@ -207,6 +215,15 @@ class Editor:
     def say(self, **message: Any) -> None:
         structure, handle = self.server.protocol.structure_message, self.server.protocol.handle_message
         handle(json.loads(json.dumps({"jsonrpc": "2.0", **message}), object_hook=structure))
+
+
+def test_messages_out_of_turn_are_handled() -> None:
+    editor = Editor()
+    heard: list[object] = []
+    editor.server.feature(types.TEXT_DOCUMENT_HOVER)(lambda _server, params: heard.append(params))
+    params = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 0, "character": 0}}
+    editor.say(id=1, method="textDocument/hover", params=params)
+    assert heard, "pygls refuses what comes before initialize: _check_turn may go"
 
 
 def test_a_cancelled_command_goes_on() -> None:
