@@ -220,7 +220,7 @@ class Editor:
 def test_messages_out_of_turn_are_handled() -> None:
     editor = Editor()
     heard: list[object] = []
-    editor.server.feature(types.TEXT_DOCUMENT_HOVER)(lambda _server, params: heard.append(params))
+    editor.server.feature(types.TEXT_DOCUMENT_HOVER)(lambda params: heard.append(params))
     params = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 0, "character": 0}}
     editor.say(id=1, method="textDocument/hover", params=params)
     assert heard, "pygls refuses what comes before initialize: _check_turn may go"
