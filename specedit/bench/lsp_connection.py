@@ -107,9 +107,9 @@ class Connection:
         with self._arrived:
             while not (value := condition()):
                 if self.ended.is_set():
-                    raise EngineError(f"the language server has ended; it had sent {self.notifications}")
+                    raise EngineError(f"the language server has ended; its last words: {self.notifications[-8:]}")
                 if (left := deadline - time.monotonic()) <= 0:
-                    raise EngineError(f"what was waited for never came; the language server sent {self.notifications}")
+                    raise EngineError(f"what was waited for never came; sent last: {self.notifications[-8:]}")
                 self._arrived.wait(min(left, 0.2))
         return value
 
