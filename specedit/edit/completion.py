@@ -10,6 +10,7 @@ from typing import Literal
 
 from specedit.edit import guard
 from specedit.edit.document import Document, Span
+from specedit.edit.fence import find_fences
 from specedit.edit.gap import Gap
 from specedit.edit.guard import Proposal
 from specedit.edit.indentation import Indentation, in_indentation, margin_of, opens_block, shifted
@@ -218,8 +219,8 @@ class _Draft:
         else:
             found = self._looping(text, finished=finished)
             found = self.rule.find(text, finished=finished) if found is None else found
-        repeat = first_repeat(text, self.gap, finished=finished)
-        return found if repeat is None else min(repeat, len(text) if found is None else found)
+        others = first_repeat(text, self.gap, finished=finished), self._fence(text)
+        return min((end for end in (found, *others) if end is not None), default=None)
 
     def _looping(self, text: str, *, finished: bool) -> int | None:
         """Where the text begins to say the same over and over."""
@@ -229,14 +230,23 @@ class _Draft:
         start = loop_start(lines)
         return None if start is None else len("\n".join(lines[:start]))
 
+    def _fence(self, text: str) -> int | None:
+        """Where a code fence follows the text, as small models write it where the file ends."""
+        lines = text.split("\n")
+        at = next((fence.index for fence in find_fences(lines)), 0)
+        before = "\n".join(lines[:at])
+        return len(before) if before.strip() and guard.check_fences(self._proposal(text)) else None
+
     def _refusal(self, text: str) -> str:
         """Why the text is not to be shown; nothing where nothing speaks against it."""
-        document = self.asked.document
-        proposal = Proposal(document.path, "", document.text, "", "", text)
         for check in (guard.check_markers, guard.check_fences, guard.check_characters):
-            if refusal := check(proposal):
+            if refusal := check(self._proposal(text)):
                 return refusal.reason
         return ""
+
+    def _proposal(self, text: str) -> Proposal:
+        document = self.asked.document
+        return Proposal(document.path, "", document.text, "", "", text)
 
     def _indented(self, text: str) -> str:
         """The text in the file's indentation, without the part of its first line's that stands before the cursor."""

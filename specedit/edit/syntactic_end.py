@@ -51,7 +51,8 @@ class SyntacticEnd:
         """The offset in `text` where the completion ends; None while more of it may come.
 
         The completed text does not leave the block around the cursor. Where the cursor's line had begun a statement, it
-        ends with that; else with the first empty line after which another statement begins; always after 20 lines.
+        ends with that, or with the line, if the block of the statement stands below already; else with the first empty
+        line after which another statement begins; always after 20 lines.
 
         Args:
             text: what follows the cursor.
@@ -60,6 +61,8 @@ class SyntacticEnd:
         lines = text.split("\n")
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
         base, begun = self._beginning(lines)
+        if len(lines) > 1 and lines[0].strip() and self._has_block(base):
+            return starts[1] - 1
         if len(lines) > 1 and begun and lines[0].strip() and self._is_whole(lines[0]):
             return starts[1] - 1
         was_blank = was_deeper = False
@@ -93,6 +96,11 @@ class SyntacticEnd:
             return base, bool(first.strip()) or columns(margin_of(below)) > base
         # Where the line has a margin, one that the model writes anew is taken for it.
         return columns(before) or columns(margin_of(first if first.strip() else below)), False
+
+    def _has_block(self, base: int) -> bool:
+        """Whether what the cursor's line began goes on below the cursor."""
+        below = [self.indentation.columns(margin_of(line)) for line in self.gap.lines_below[:1]]
+        return bool(self.gap.line_before.strip()) and any(columns > base for columns in below)
 
     def _goes_on(self, lines: list[str], *, was_blank: bool, was_deeper: bool) -> bool:
         """Whether the last of `lines` belongs to a statement that began on or after the cursor's line."""

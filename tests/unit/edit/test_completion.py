@@ -128,6 +128,9 @@ def test_the_model_stops_where_it_runs_into_the_text_below():
         ('def f():\n    """|', 'The sum.\n\n    Of all.\n    """\n    x = 1\n', 'The sum.\n\n    Of all.\n    """'),
         ("class A:|", "\n    x = 1\n\n    def f():\n        a\n\n\nb", "\n    x = 1\n\n    def f():\n        a"),
         ("x = 1|", "\n\n\ny = 2\n", ""),
+        ("for a in x|\n    g(a)\n", "xs():\n    if a:\n        g(a)\n", "s():"),
+        ("def f(a):|\n    return a\n", '\n    """Give it."""\n    return a', '\n    """Give it."""'),
+        ("    a = 1\n    |\n        c = 3\n", "if b:\n        d = 2\n", "if b:\n        d = 2"),
     ],
 )  # fmt: skip
 def test_python_ends_with_what_it_began(text, answer, expected):
@@ -308,6 +311,11 @@ def test_what_is_not_worth_showing_says_why(answer, reason):
         assert reason in completion.reason
     assert (completion.status, completion.text) == ("nothing", "")
     assert completion.reason
+
+
+def test_a_fence_ends_the_code():
+    assert text_of("|", "x = 1\n```\n\nThat is all.\n") == "x = 1"
+    assert text_of("Run\n|", "this:\n```sh\nls\n```\n", name="a.md") == "this:\n```sh\nls\n```"
 
 
 def test_a_loop_is_cut():
