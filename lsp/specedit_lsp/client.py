@@ -30,6 +30,11 @@ class Client(Interface):
     """The editor at the other end. All methods are called on the event loop."""
 
     @property
+    def name(self) -> str:
+        """What it calls itself; empty where it doesn't."""
+        ...
+
+    @property
     def capabilities(self) -> ClientCapabilities:
         """What it can do, as it said in `initialize`."""
         ...
@@ -64,10 +69,15 @@ class Client(Interface):
 
 
 class EditorClient:
-    """The editor behind a server's connection."""
+    """The editor behind a server's connection.
+
+    Attributes:
+        name: what it called itself in `initialize`.
+    """
 
     def __init__(self, server: LanguageServer, protocol: Protocol) -> None:
         """Speak through `server`, whose protocol is `protocol`."""
+        self.name = ""
         self._server = server
         self._protocol = protocol
 

@@ -42,6 +42,9 @@ SourcesOf = Callable[[OpenDocument], "Sources"]
 
 _log = logging.getLogger(__name__)
 
+# They give each line of an item their own file's end, and take the \r of another one for a character (Neovim 0.12).
+_SPLIT_AT_LF = frozenset({"Neovim"})
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
@@ -292,11 +295,14 @@ class InlineCompletions:
         standing = ask.document.text[rest.span.start : ask.cursor]
         # Editors hide what doesn't begin with what stands there, unless they are told to look at something else.
         is_seen = rest.text.lower().startswith(standing.lower())
+        text = rest.text
+        if self._client.name in _SPLIT_AT_LF:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         return InlineCompletionItem(
-            rest.text,
-            filter_text=None if is_seen else standing + rest.text,
+            text,
+            filter_text=None if is_seen else standing + text,
             range=ask.document.range(rest.span),
-            command=self._offers.new(ask.key, kind, rest.text, len(standing), rest.origin),
+            command=self._offers.new(ask.key, kind, text, len(standing), rest.origin),
         )
 
 

@@ -159,6 +159,7 @@ def _register_lifecycle(server: SpecEditServer) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         server.documents.encoding = types.PositionEncodingKind(server.protocol.workspace.position_encoding or "utf-16")
+        server.client.name = params.client_info.name if params.client_info else ""
         folders = [folder.uri for folder in params.workspace_folders or ()] or list(filter(None, [params.root_uri]))
         server.warnings = server.options.initialize(params.initialization_options, folders)
         server.open_log()

@@ -53,6 +53,7 @@ class FakeClient:
 
     Attributes:
         capabilities: what it says it can do.
+        name: what it calls itself.
         answers: by method, what `request` gives; an exception is raised, a callable is given the parameters.
         on_edit: makes the answer to an edit, and perhaps applies it.
         shows_documents: what `show_document` answers.
@@ -65,6 +66,7 @@ class FakeClient:
     """
 
     capabilities: ClientCapabilities = field(default_factory=capabilities)
+    name: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
     on_edit: Callable[[ApplyWorkspaceEditParams], ApplyWorkspaceEditResult] = lambda _: ApplyWorkspaceEditResult(True)
     shows_documents: bool = True

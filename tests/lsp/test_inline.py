@@ -250,6 +250,20 @@ def test_what_the_user_sees_stays_the_first_of_several():
     run(scenario())
 
 
+@pytest.mark.parametrize(("editor", "line_end"), [("Visual Studio Code", "\r\n"), ("Neovim", "\n")])
+def test_lines_end_as_the_file_has_them_unless_the_editor_sees_to_that(editor, line_end):
+    async def scenario():
+        desk = Desk("\n    return 1\n\n")
+        desk.client.name = editor
+        desk.open("def f():\r\n")
+        assert texts(await desk.ask(0, 8)) == [f"{line_end}    return 1"]
+        desk.type("\r\n    ", (0, 8))
+        assert texts(await desk.ask(1, 4)) == ["return 1"]
+        assert len(desk.engine.requests) == 1
+
+    run(scenario())
+
+
 def test_ranges_count_the_editors_units():
     async def scenario():
         desk = Desk("compute(1)")
