@@ -9,23 +9,20 @@ import sys
 POLL_SECONDS = 3.0
 
 
-async def has_ended(process_id: int | None, poll_seconds: float = POLL_SECONDS) -> None:
-    """Return once the editor's process has ended; never where it can't be seen, such as from within a container.
+async def ended(process_id: int) -> None:
+    """Return once a process that was seen to run has ended."""
+    while can_be_seen(process_id):
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def can_be_seen(process_id: int) -> bool:
+    """Whether such a process runs; none can be seen on Windows, and an editor's not from within a container.
 
     Args:
-        process_id: as the editor said; None where it did not.
-        poll_seconds: how often to look.
+        process_id: as the editor said.
     """
-    while _is_running(process_id):
-        await asyncio.sleep(poll_seconds)
-        if not _is_running(process_id):
-            return
-    await asyncio.Event().wait()
-
-
-def _is_running(process_id: int | None) -> bool:
     # On Windows such a signal would end it.
-    if process_id is None or process_id <= 0 or sys.platform == "win32":
+    if process_id <= 0 or sys.platform == "win32":
         return False
     try:
         os.kill(process_id, 0)

@@ -22,7 +22,7 @@ from specedit_lsp.actions import code_actions
 from specedit_lsp.backend import Backend, MakeEngine
 from specedit_lsp.client import EditorClient
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
-from specedit_lsp.editor_process import has_ended
+from specedit_lsp.editor_process import can_be_seen, ended
 from specedit_lsp.inline import InlineCompletions
 from specedit_lsp.log import Log, take_stdout
 from specedit_lsp.next_edit import NextEdits
@@ -81,13 +81,15 @@ class SpecEditServer(LanguageServer):
         self.log.open(file, self._log_level or own.log_level)
 
     def watch_editor(self, process_id: int | None) -> None:
-        """End the server with the editor's process."""
+        """End the server with the editor's process, where it can be seen."""
 
-        async def watch() -> None:
-            await has_ended(process_id)
+        async def watch(process_id: int) -> None:
+            await ended(process_id)
             self.editor_ended.set()
 
-        self._watching = asyncio.ensure_future(watch())
+        # Looked at before the editor has its answer: one that ends right after is seen to.
+        if process_id is not None and can_be_seen(process_id):
+            self._watching = asyncio.ensure_future(watch(process_id))
 
     def close(self) -> None:
         """Stop what is under way and let go of the engine; idempotent."""
