@@ -179,6 +179,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(scripts: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(scripts.parent), "SPECEDIT_CACHE": str(scripts / "cache")}
+    environment["SPECEDIT_RUNTIME"] = str(scripts / "run")
     return subprocess.run(
         [scripts / "specedit", *arguments], env=environment, cwd=scripts, capture_output=True, text=True, timeout=60
     )
