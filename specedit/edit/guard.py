@@ -25,6 +25,11 @@ _MARKER = re.compile(
     r"|<(?:fim|file|repo)_(?:prefix|suffix|middle|sep|name)>"
 )
 _ABOUT_FENCES = re.compile(r"```|~~~|\bfenc|\bmarkdown\b|\bcode block|\bexample", re.IGNORECASE)
+_ABOUT_COPYING = re.compile(r"\b(?:cop(?:y|ies)|duplicat|repeat|same)", re.IGNORECASE)
+_DEFINITION = re.compile(
+    r"(?:(?:export|default|async|static|public|private|protected|abstract|final|pub(?:\(\w+\))?|unsafe|const|extern)\s+)*"
+    r"(?:def|class|function|fn|func|struct|enum|interface|trait|impl|type)\b"
+)
 _ABOUT_DELETING = re.compile(r"\b(?:delet|remov|drop|empt|clear|cut)", re.IGNORECASE)
 
 
@@ -66,6 +71,7 @@ def check_answer(
     """Return why `proposal` must not be applied, or None where nothing speaks against it."""
     return (
         check_placeholders(proposal)
+        or check_place(proposal)
         or check_markers(proposal)
         or check_fences(proposal)
         or check_characters(proposal)
@@ -108,6 +114,29 @@ def check_placeholders(proposal: Proposal) -> Refusal | None:
     return Refusal(
         f"the answer leaves code out: {new[0]!r}",
         "choose a smaller part with --range or --symbol, or ask for the complete code",
+    )
+
+
+def check_place(proposal: Proposal) -> Refusal | None:
+    """Refuse a definition that stands elsewhere in the file in the place of all that the region held.
+
+    Small models that are asked for a line or two may answer with the function that they find more interesting.
+    """
+    old, new = (_written(text) for text in (proposal.old_region, proposal.new_region))
+    if (
+        not old
+        or not new
+        or set(old) & set(new)
+        or not _DEFINITION.match(new[0])
+        or _ABOUT_COPYING.search(proposal.instruction)
+    ):
+        return None
+    # It is not in the region, so where the file has it is elsewhere.
+    if new[0] not in _written(proposal.old_text):
+        return None
+    return Refusal(
+        f"the answer is another part of the file ({new[0]!r}) in the place of this one",
+        "choose the whole function or class, with --range or --symbol, and ask again",
     )
 
 
@@ -166,6 +195,10 @@ def check_syntax(proposal: Proposal) -> Refusal | None:
             "ask again, or take it with --allow-syntax-errors",
         )
     return None
+
+
+def _written(text: str) -> list[str]:
+    return [line.strip() for line in split_lines(text) if line.strip()]
 
 
 def _suffix(path: Path | None) -> str:

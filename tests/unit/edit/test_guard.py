@@ -239,3 +239,32 @@ def test_every_refusal_says_what_to_do():
 def test_what_only_python_finds_wrong_is_found(new):
     assert "parse" in _check(new, old="class A:\n    x = 1\n", allow_deletions=True).reason
     assert _check(new, old="class A:\n", allow_deletions=True) is None, "it did not parse before"
+
+
+BOTH = "def larger(one, other):\n    return max(one, other)\n\n\ndef smaller(one, other):\n    return min(one, other)\n"
+
+
+def _in_place_of_a_line(new, instruction="add a docstring"):
+    old_region = "    return max(one, other)\n"
+    return check_answer(Proposal(Path("app.py"), instruction, BOTH, BOTH.replace(old_region, new), old_region, new))
+
+
+def test_another_function_of_the_file_is_no_rewrite_of_this_one():
+    other = '    def smaller(one, other):\n        """The smaller."""\n        return min(one, other)\n'
+    refused = _in_place_of_a_line(other)
+    assert "another part of the file" in refused.reason
+    assert "def smaller(one, other):" in refused.reason
+    assert _in_place_of_a_line(other, "copy smaller to here") is None
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "    def helper():\n        return max(one, other)\n\n    return helper()\n",
+        "    def helper(one, other):\n        return one\n",
+        '    """The larger."""\n    return max(one, other)\n',
+        "    if one > other:\n        return one\n    return other\n",
+    ],
+)
+def test_a_new_definition_or_new_lines_are_a_rewrite(new):
+    assert _in_place_of_a_line(new) is None
