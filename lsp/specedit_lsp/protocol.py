@@ -20,6 +20,7 @@ from cattrs import Converter
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 from pygls.exceptions import (
+    FeatureNotificationError,
     FeatureRequestError,
     JsonRpcException,
     JsonRpcInternalError,
@@ -171,6 +172,11 @@ class Protocol(LanguageServerProtocol):
         # Nobody waits any more for what was cancelled meanwhile.
         with suppress(InvalidStateError, RuntimeError):
             super()._handle_response(msg_id, result, error)
+
+    def _check_handler_result(self, future: Future[Any]) -> None:
+        # pygls would report an error of its own, which says neither what failed nor where.
+        if not future.cancelled() and (error := future.exception()) is not None:
+            self._server.report_server_error(cast(Exception, error), FeatureNotificationError)
 
     def _send_handler_result(self, future: Future[Any], *, msg_id: Any) -> None:
         error = None if future.cancelled() else future.exception()

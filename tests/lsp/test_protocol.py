@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from specedit_lsp.server import SpecEditServer
+from specedit_lsp.stdio import Writer
 from tests.lsp.harness import scripted
 
 
@@ -43,3 +48,27 @@ def test_a_token_needs_no_argument(tmp_path: Path) -> None:
         editor.initialize()
         command = {"command": "specedit.statistics", "workDoneToken": 1}
         assert editor.request("workspace/executeCommand", command)["total"]["answers"] == 0
+
+
+def test_a_notification_that_fails_is_logged_with_its_place(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    async def failing() -> None:
+        server = SpecEditServer(tmp_path / "log")
+        server.protocol.set_writer(Writer(BytesIO()))
+
+        @server.feature("test/fails")
+        def fails(_params: Any) -> None:
+            raise ZeroDivisionError
+
+        for message in (
+            {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+            {"method": "test/fails", "params": None},
+        ):
+            server.protocol.handle_body(json.dumps({"jsonrpc": "2.0", **message}).encode())
+        server.log.close()
+        server.close()
+
+    asyncio.run(failing())
+    (failed,) = (record for record in caplog.records if record.message == "a message could not be handled")
+    assert failed.exc_info
+    assert failed.exc_info[0] is ZeroDivisionError
+    assert failed.exc_info[2] is not None, "where"
