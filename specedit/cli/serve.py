@@ -370,7 +370,7 @@ class _Serving:
         scheduler = Scheduler(engine, observer=metrics, max_waiting=options.max_waiting)
         app = create_app(
             RequestLog(scheduler, with_texts=options.log_prompts),
-            model=ServedModel(model, engine.context_tokens, int(time.time())),
+            model=ServedModel(model, engine.context_tokens, int(time.time()), engine.device),
             token=token,
             allowed_hosts=options.names,
             metrics=metrics,

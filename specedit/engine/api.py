@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from specedit.errors import UsageError
+
 Role = Literal["system", "user", "assistant"]
 Priority = Literal["inline", "rewrite", "batch"]
 FinishReason = Literal["stop", "length", "cancelled"]
@@ -178,6 +180,32 @@ class GenerateRequest:
     cancel: CancelToken = field(default_factory=CancelToken)
     trace: bool = False
     logprobs: int | None = None
+
+    def check(self) -> None:
+        """Refuse what no engine can answer.
+
+        Raises:
+            UsageError: there is not exactly one of messages, fim and prompt, or a text holds a lone surrogate, which is
+                no character.
+        """
+        if sum((bool(self.messages), self.fim is not None, self.prompt is not None)) != 1:
+            raise UsageError("a request needs exactly one of messages, fim and prompt")
+        for text in self._texts():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise UsageError(f"the text holds half a character ({error}), which can't be read: remove it") from None
+
+    def _texts(self) -> Iterator[str]:
+        yield from (message.content for message in self.messages)
+        if self.fim is not None:
+            yield from (self.fim.prefix, self.fim.suffix, self.fim.typed, self.fim.name)
+            for file in self.fim.files:
+                yield from (file.name, file.text)
+        yield from (self.prompt or "", self.prediction, self.hints.opening, self.hints.closing)
+        for pair in self.hints.substitutions:
+            yield from pair
+        yield from self.stop
 
 
 @dataclass(frozen=True, slots=True)

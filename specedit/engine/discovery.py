@@ -94,13 +94,14 @@ def once_a_step(say: Callable[[str], None]) -> Callable[[Progress], None]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers, and how to talk to it."""
+    """A server that answers, and how to talk to it; `device` is what its model runs on, if it says that."""
 
     url: str
     token: str = field(repr=False)
     model: str
     pid: int
     token_file: str = ""
+    device: str | None = None
 
 
 # --- records
@@ -278,6 +279,7 @@ def _is_local(url: str) -> bool:
 class _Model(msgspec.Struct):
     id: str
     owned_by: str
+    device: str | None = None
 
 
 class _Models(msgspec.Struct):
@@ -297,9 +299,10 @@ def _answering(record: ServerRecord) -> Server | None:
             models = msgspec.json.decode(response.read(1 << 20), type=_Models).data if response.status == 200 else []
     except (ConfigError, OSError, HTTPException, msgspec.DecodeError, ValueError):
         return None
-    if not any(model.id == record.model and model.owned_by == OWNER for model in models):
-        return None
-    return Server(record.url, token, record.model, record.pid, record.token_file)
+    for model in models:
+        if model.id == record.model and model.owned_by == OWNER:
+            return Server(record.url, token, record.model, record.pid, record.token_file, model.device)
+    return None
 
 
 # --- starting
@@ -515,15 +518,22 @@ class SharedEngine:
         """The server's model, as soon as there is one."""
         return self._server.model if self._server else self._model or "the default model"
 
-    def connect(self) -> Server:
-        """The server, found or started and waited for, so that the first request need not wait; `close` ends that.
+    @property
+    def device(self) -> str | None:
+        """What the server's model runs on; finds or starts the server, see `connect`."""
+        return self.connect().device
+
+    def connect(self, cancel: CancelToken | None = None) -> Server:
+        """The server, found or started and waited for, so that the first request need not wait.
+
+        `cancel` ends the waiting; without it `close` does.
 
         Raises:
             ConfigError: the runtime directory is not private.
             UnreachableError: none could be started.
-            EngineError: closed meanwhile.
+            EngineError: cancelled or closed meanwhile.
         """
-        self._ensured(self._connecting)
+        self._ensured(cancel or self._connecting)
         assert self._server is not None
         return self._server
 

@@ -61,8 +61,7 @@ class Job:
             UsageError: the request is wrong.
             UnsupportedModelError: the model lacks the chat template or the FIM markers that it needs.
         """
-        if sum((bool(request.messages), request.fim is not None, request.prompt is not None)) != 1:
-            raise UsageError("a request needs exactly one of messages, fim and prompt")
+        request.check()
         check_sampling(request.sampling, target.vocab_size)
         self.request = request
         prompt = _prompt(request, tokenizer)

@@ -109,6 +109,11 @@ class RemoteEngine:
         return self.connect().context_tokens
 
     @property
+    def device(self) -> str | None:
+        """What the model runs on, where the server says it; asks the server at first use, see `connect`."""
+        return self.connect().device
+
+    @property
     def fim_way(self) -> FimWay | None:
         """How the server fills in the middle; None before that has worked once."""
         return self._fim_way
@@ -189,8 +194,7 @@ class RemoteEngine:
         return self._answer(request, plain=True)
 
     def _answer(self, request: GenerateRequest, *, plain: bool) -> Iterator[TextChunk]:
-        if sum((bool(request.messages), request.fim is not None, request.prompt is not None)) != 1:
-            raise UsageError("a request needs exactly one of messages, fim and prompt")
+        request.check()
         served = None if request.cancel.cancelled else self.connect()
         meter = Meter()
         finish_reason: str | None = None
@@ -311,13 +315,8 @@ class RemoteEngine:
         Raises:
             RefusedError: there is none.
             EngineError: as `generate`.
-            UsageError: the request holds what is no text.
         """
-        try:
-            body = msgspec.json.encode(ask.body)
-        except UnicodeEncodeError as error:
-            raise UsageError(f"the text holds half a character ({error}), which can't be sent: remove it") from None
-        with closing(self._transport.events(ask.path, body, request.cancel)) as events:
+        with closing(self._transport.events(ask.path, msgspec.json.encode(ask.body), request.cancel)) as events:
             for event in events:
                 piece = piece_of(event, self.url)
                 if piece.problem is not None:

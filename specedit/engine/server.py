@@ -68,11 +68,13 @@ class ServedModel:
         name: what clients ask for; "default" means it too.
         context_tokens: the most tokens of prompt and answer together.
         created: when the server loaded it, in seconds since 1970.
+        device: what it runs on, as torch calls it; None where that is not known.
     """
 
     name: str
     context_tokens: int
     created: int
+    device: str | None = None
 
 
 def create_app(
@@ -341,7 +343,13 @@ def _event(data: bytes) -> bytes:
 
 def _information(model: ServedModel, metrics: Metrics) -> list[Route]:
     """The routes that tell of the server."""
-    card = ModelCard(id=model.name, created=model.created, owned_by=OWNER, max_model_len=model.context_tokens)
+    card = ModelCard(
+        id=model.name,
+        created=model.created,
+        owned_by=OWNER,
+        max_model_len=model.context_tokens,
+        device=model.device,
+    )
     document = msgspec.json.encode(openapi_document(model.name))
 
     async def health(request: Request) -> Response:

@@ -66,12 +66,14 @@ class ServedModel:
         aliases: other names of it.
         kind: what serves it.
         context_tokens: of prompt and answer together; None where the server doesn't say.
+        device: what it runs on, as torch calls it; only specedit's server says it.
     """
 
     id: str
     aliases: tuple[str, ...]
     kind: ServerKind
     context_tokens: int | None
+    device: str | None = None
 
 
 class Meter:
@@ -160,6 +162,7 @@ def models_of(body: bytes) -> tuple[ServedModel, ...]:
             tuple(name for name in model.aliases or () if name != model.id),
             kind_of(model.owned_by or ""),
             model.max_model_len or (model.meta.n_ctx if model.meta else None),
+            model.device,
         )
         for model in listed
     )
@@ -239,6 +242,7 @@ class _Model(msgspec.Struct):
     aliases: list[str] | None = None
     max_model_len: int | None = None
     meta: _Meta | None = None
+    device: str | None = None
 
 
 class _Models(msgspec.Struct):

@@ -170,13 +170,18 @@ class Completion(_Envelope, frozen=True, kw_only=True):
 
 
 class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that is served; `max_model_len` is the most tokens of prompt and answer, named as by vLLM."""
+    """A model that is served.
+
+    `max_model_len` is the most tokens of prompt and answer, named as by vLLM; `device` what the model runs on: `cpu`,
+    `cuda`, `mps`, or null where that is not known.
+    """
 
     id: str
     object: Literal["model"] = "model"
     created: int
     owned_by: str
     max_model_len: int
+    device: str | None = None
 
 
 class ModelList(msgspec.Struct, frozen=True, kw_only=True):

@@ -240,11 +240,11 @@ def test_the_only_model_is_taken_and_of_several_one_must_be_named(serve, connect
     assert engine.connect().id == engine.model_name == "/models/x.gguf"
 
 
-def test_the_kind_and_the_context_are_told(serve, connect):
-    engine = connect(serve([HELLO], owned_by="specedit", max_model_len=4096))
-    assert (engine.kind, engine.context_tokens) == ("specedit", 4096)
+def test_the_kind_the_context_and_the_device_are_told(serve, connect):
+    engine = connect(serve([HELLO], owned_by="specedit", max_model_len=4096, device="cpu"))
+    assert (engine.kind, engine.context_tokens, engine.device) == ("specedit", 4096, "cpu")
     engine = connect(serve([HELLO], owned_by="llamacpp", meta={"n_ctx": 2048}))
-    assert (engine.kind, engine.context_tokens) == ("llamacpp", 2048)
+    assert (engine.kind, engine.context_tokens, engine.device) == ("llamacpp", 2048, None)
     assert connect(serve([HELLO], owned_by="someone")).kind == "other"
 
 

@@ -40,7 +40,7 @@ from specedit.errors import (
 from tests.unit.engine.scripted_answers import ScriptedAnswers, script
 from tests.unit.engine.serving.loopback import HEADERS, TOKEN, serving
 
-MODEL = ServedModel(name="org/tiny", context_tokens=2048, created=1_700_000_000)
+MODEL = ServedModel(name="org/tiny", context_tokens=2048, created=1_700_000_000, device="cpu")
 ASK = [{"role": "user", "content": "Hi"}]
 CHAT = {"model": "default", "messages": ASK}
 SOON = 5.0
@@ -462,11 +462,12 @@ def test_requests_are_counted_by_what_became_of_them(http, answers):
 
 def test_the_model_that_is_served(client):
     [model] = client.models.list()
-    assert (model.id, model.owned_by, model.max_model_len, model.created) == (
+    assert (model.id, model.owned_by, model.max_model_len, model.created, model.device) == (
         "org/tiny",
         "specedit",
         2048,
         1_700_000_000,
+        "cpu",
     )
     assert client.models.retrieve("org/tiny") == model
     assert client.models.retrieve("default") == model
