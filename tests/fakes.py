@@ -27,6 +27,7 @@ class ScriptedEngine:
         finish_reason: how the answers end.
         seconds_per_chunk: how long a chunk takes.
         requests: what was asked so far.
+        device: what it says that it runs on.
     """
 
     answers: Sequence[str | Exception | Callable[[GenerateRequest], str]]
@@ -35,6 +36,7 @@ class ScriptedEngine:
     seconds_per_chunk: float = 0.0
     requests: list[GenerateRequest] = field(default_factory=list)
     model_name: str = "scripted"
+    device: str | None = None
     warnings: list[str] = field(default_factory=list)
 
     def generate(self, request: GenerateRequest) -> Iterator[TextChunk]:

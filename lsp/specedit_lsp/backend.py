@@ -82,6 +82,14 @@ class Backend:
         self._board.listen()
         return self._tracked
 
+    def device(self, cancel: CancelToken) -> str | None:
+        """What the model runs on; from any thread but the loop's, see `TrackedEngine.device`.
+
+        Raises:
+            SpecEditError: there is no engine.
+        """
+        return self._tracked.device(cancel)
+
     @contextmanager
     def busy(self, kind: Kind) -> Iterator[None]:
         """Work is under way for as long as the block lasts."""

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from specedit_lsp.turns import Turns
 if TYPE_CHECKING:
     from specedit.edit.completion import Completion
     from specedit.edit.context import Sources
+    from specedit.edit.prompt_budget import PromptBudget
     from specedit_lsp.backend import Backend
     from specedit_lsp.next_edit import NextEdits
     from specedit_lsp.options import Options, OptionsStore
@@ -247,11 +248,23 @@ class InlineCompletions:
                     try:
                         if withheld := self._why_withheld(ask.document, place.document.text):
                             return _Answer(withheld=withheld)
-                        return _completed(ask, place, sources, engine)
+                        return _completed(ask, place, sources, engine, self._budget(ask))
                     finally:
                         end_turn()
 
                 return place, await in_thread(work, ask.cancel)
+
+    def _budget(self, ask: Ask) -> PromptBudget:
+        """How much the model is shown: what the user says, else what suits the place where it runs; may wait for it."""
+        from specedit.edit.prompt_budget import PromptBudget
+
+        chosen, given = PromptBudget.for_device(self._backend.device(ask.cancel)), ask.options.inline
+        return replace(
+            chosen,
+            prefix_tokens=_given(given.prefix_tokens, chosen.prefix_tokens),
+            suffix_tokens=_given(given.suffix_tokens, chosen.suffix_tokens),
+            context_tokens=_given(given.context_tokens, chosen.context_tokens),
+        )
 
     def _why_withheld(self, document: OpenDocument, text: str) -> str:
         return why_withheld(document.uri, document.path, text, self._backend.settings_for(document.path))
@@ -306,22 +319,21 @@ class InlineCompletions:
         )
 
 
-def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _Answer:
+def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine, budget: PromptBudget) -> _Answer:
     """Ask the engine, with context; run in a thread."""
     # Grammars load with these, which is not for the server's start.
     from specedit.edit.completion import CompletionRequest, alternatives, complete
-    from specedit.edit.context import ContextBudget, gather
+    from specedit.edit.context import gather
 
     began = time.perf_counter()
     options = ask.options.inline
     request = CompletionRequest(
         document=place.document,
         offset=place.cursor,
-        files=gather(place.document, place.cursor, sources, ContextBudget(options.context_tokens)),
+        files=gather(place.document, place.cursor, sources, budget),
         selected=place.selected,
         max_new_tokens=options.invoked_max_new_tokens if ask.is_invoked else options.max_new_tokens,
-        prefix_tokens=options.prefix_tokens,
-        suffix_tokens=options.suffix_tokens,
+        budget=budget,
         multi_line=options.multi_line,
         cancel=ask.cancel,
         name=_name(place.document, sources.root),
@@ -331,6 +343,10 @@ def _completed(ask: Ask, place: _Place, sources: Sources, engine: Engine) -> _An
     else:
         completions = (complete(request, engine),)
     return _Answer(completions, time.perf_counter() - began)
+
+
+def _given(tokens: int | None, chosen: int) -> int:
+    return chosen if tokens is None else tokens
 
 
 def _name(document: Document, root: Path | None) -> str:

@@ -40,7 +40,8 @@ class InlineOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         max_new_tokens: the most tokens of one that comes by itself.
         invoked_max_new_tokens: the most tokens of one that was asked for.
         alternatives: how many are given where they were asked for.
-        prefix_tokens: about how much of the text before the cursor the model is shown.
+        prefix_tokens: about how much of the text before the cursor the model is shown; None chooses by what the model
+            runs on, as do the next two.
         suffix_tokens: about how much of the text after it.
         context_tokens: about how much of other files; 0 shows none.
         multi_line: give more than the rest of the line.
@@ -51,9 +52,9 @@ class InlineOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_new_tokens: Count = 64
     invoked_max_new_tokens: Count = 128
     alternatives: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
-    prefix_tokens: Count = 1024
-    suffix_tokens: NotNegative = 256
-    context_tokens: NotNegative = 512
+    prefix_tokens: Count | None = None
+    suffix_tokens: NotNegative | None = None
+    context_tokens: NotNegative | None = None
     multi_line: bool = True
 
 

@@ -52,6 +52,10 @@ class ServerEngine(Engine, Protocol):
 class OwnServerEngine(ServerEngine, Protocol):
     """An engine in a server of this user, which it finds or starts whenever it is asked."""
 
+    def connect(self, cancel: CancelToken | None = None) -> object:
+        """Get ready for requests, unless `cancel` is set meanwhile."""
+        ...
+
     def end(self) -> bool:
         """End the server; the next request starts one."""
         ...
@@ -81,6 +85,7 @@ class TrackedEngine:
         # Guards what follows.
         self._lock = threading.Lock()
         self._engine: Engine | None = None
+        self._placed: tuple[Engine, str | None] | None = None
         self._answers = 0
         self._failures = 0
         self._failure: SpecEditError | None = None
@@ -120,9 +125,26 @@ class TrackedEngine:
             SpecEditError: it can't be had.
         """
         with self._told("looking for the model"), self._watched(CancelToken()) as engine:
-            if isinstance(engine, ServerEngine):
-                engine.connect()
+            self._placed_at(engine)
             self._succeeded(engine)
+
+    def device(self, cancel: CancelToken) -> str | None:
+        """What the model runs on, as torch calls it; None where nobody says.
+
+        Once that is known it is given at once. Before, and after an error, it waits until the engine is there, or
+        `cancel` is set.
+
+        Raises:
+            SpecEditError: the engine can't be had.
+        """
+        with self._lock:
+            placed, engine = self._placed, self._engine
+        if placed is not None and placed[0] is engine:
+            return placed[1]
+        if failure := self._lasting_failure():
+            raise failure
+        with self._told(), self._watched(cancel) as engine:
+            return self._placed_at(engine, cancel)
 
     def restart(self) -> None:
         """Drop the connections, end the server if it is this user's own, and connect anew.
@@ -140,7 +162,7 @@ class TrackedEngine:
     def close(self) -> None:
         """Stop what is under way and drop the connections; whoever asks then gets another engine."""
         with self._lock:
-            engine, self._engine = self._engine, None
+            engine, self._engine, self._placed = self._engine, None, None
             self._failures = 0
         if isinstance(engine, ServerEngine):
             engine.close()
@@ -194,12 +216,25 @@ class TrackedEngine:
             if failure is not None and (engine is None or engine is self._engine):
                 self._failures += 1
                 self._failure, self._failed_at = failure, self._clock()
+                self._placed = None
                 self._board.failed(str(failure))
                 # At an address something else may answer soon; a server of this user's own is looked for anyway.
                 is_left = engine is not None and not self._answers and not isinstance(engine, OwnServerEngine)
                 self._engine = None if is_left else self._engine
         if is_left and isinstance(engine, ServerEngine):
             engine.close()
+
+    def _placed_at(self, engine: Engine, cancel: CancelToken | None = None) -> str | None:
+        """Get the engine ready, and remember what its model runs on."""
+        found: object = engine
+        if isinstance(engine, OwnServerEngine):
+            found = engine.connect(cancel)
+        elif isinstance(engine, ServerEngine):
+            found = engine.connect()
+        device = getattr(found, "device", None)
+        with self._lock:
+            self._placed = engine, device
+        return device
 
     def _succeeded(self, engine: Engine) -> None:
         with self._lock:

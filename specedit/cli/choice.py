@@ -24,6 +24,11 @@ class ComparableEngine(Engine, Protocol):
 
     warnings: list[str]
 
+    @property
+    def device(self) -> str | None:
+        """What the model runs on, as torch calls it, where that is known; may wait for a server."""
+        ...
+
     def generate_plain(self, request: GenerateRequest) -> Iterator[TextChunk]:
         """Stream the answer by plain decoding: the same text, one token a forward, to compare with."""
         ...

@@ -20,6 +20,7 @@ from specedit.edit.completion import Completion, CompletionRequest, alternatives
 from specedit.edit.context import DiskSources, gather
 from specedit.edit.document import Document, split_lines
 from specedit.edit.files import project_root, read_file, refuse_secret
+from specedit.edit.prompt_budget import PromptBudget
 from specedit.errors import FileError, SpecEditError, UsageError
 
 STDIN = Path("-")
@@ -131,10 +132,12 @@ def _complete(options: _Options, interrupt: Interrupt) -> int:
     engine = choice.make()
     for warning in engine.warnings:
         _say(warning)
+    budget = PromptBudget.for_device(engine.device)
     request = CompletionRequest(
         document,
         offset,
-        files=gather(document, offset, DiskSources(root, settings=settings)),
+        files=gather(document, offset, DiskSources(root, settings=settings), budget),
+        budget=budget,
         max_new_tokens=options.max_new_tokens,
         seed=options.seed,
         cancel=interrupt.cancel,

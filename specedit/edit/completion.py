@@ -15,6 +15,7 @@ from specedit.edit.gap import Gap
 from specedit.edit.guard import Proposal
 from specedit.edit.indentation import Indentation, in_indentation, margin_of, opens_block, shifted
 from specedit.edit.overlap import first_repeat, is_babble, is_closing, loop_start, without_standing
+from specedit.edit.prompt_budget import ON_GPU, PromptBudget
 from specedit.edit.stream import to_lf
 from specedit.edit.syntactic_end import SyntacticEnd
 from specedit.edit.syntax import language_of
@@ -47,8 +48,7 @@ class CompletionRequest:
         selected: an item of the editor's own list, the text that it would put in the place of a span around the cursor;
             the completion goes on from it.
         max_new_tokens: the most tokens of the answer.
-        prefix_tokens: about how many tokens of the text before the cursor are shown.
-        suffix_tokens: about how many of the text after it.
+        budget: about how many tokens of the text around the cursor are shown.
         multi_line: whether it may have more than one line. It has one where more than closing brackets stand after the
             cursor.
         sampling: how tokens are drawn.
@@ -62,8 +62,7 @@ class CompletionRequest:
     files: tuple[ContextFile, ...] = ()
     selected: tuple[Span, str] | None = None
     max_new_tokens: int = 64
-    prefix_tokens: int = 1024
-    suffix_tokens: int = 256
+    budget: PromptBudget = ON_GPU
     multi_line: bool = True
     sampling: Sampling = field(default_factory=Sampling)
     seed: int = 0
@@ -98,13 +97,7 @@ def complete(request: CompletionRequest, engine: Engine) -> Completion:
     Raises:
         SpecEditError: whatever the engine raises.
     """
-    gap = Gap.at(
-        request.document,
-        request.offset,
-        selected=request.selected,
-        prefix_tokens=request.prefix_tokens,
-        suffix_tokens=request.suffix_tokens,
-    )
+    gap = Gap.at(request.document, request.offset, selected=request.selected, budget=request.budget)
     draft = _Draft(request, gap)
     usage = Usage()
     answer = ""

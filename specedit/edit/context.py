@@ -23,6 +23,7 @@ from specedit.edit.gap import BYTES_PER_TOKEN, Gap
 from specedit.edit.imports import Imported, imported_by
 from specedit.edit.lexemes import DECLARING
 from specedit.edit.prompt import shown_text
+from specedit.edit.prompt_budget import ON_GPU, PromptBudget
 from specedit.edit.readable import read_readable, why_unreadable
 from specedit.edit.recent import RecentEdit
 from specedit.edit.similar import identifiers_of, most_similar
@@ -44,24 +45,23 @@ _DECLARED = re.compile(rf"\b(?:{'|'.join(sorted(DECLARING))})\s+(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
-class ContextBudget:
-    """How many tokens the context may take, and which share of them each part; what one leaves, the next may take.
-
-    Tokens are estimated, see `gap.BYTES_PER_TOKEN`.
+class ContextShares:
+    """Which share of the tokens each part may take; what one leaves, the next may take.
 
     Attributes:
-        total_tokens: of all parts.
         imports: definitions of what the file imports from the project's files.
         open_files: the lines of open files that have the most names in common with those at the cursor.
         definitions: definitions of the names near the cursor, wherever they are.
         recent: the last edits.
     """
 
-    total_tokens: int = 512
     imports: float = 0.25
     open_files: float = 0.25
     definitions: float = 0.35
     recent: float = 0.15
+
+
+_SHARES = ContextShares()
 
 
 class Sources(Protocol):
@@ -140,7 +140,11 @@ class DiskSources:
 
 
 def gather(
-    document: Document, offset: int, sources: Sources, budget: ContextBudget | None = None
+    document: Document,
+    offset: int,
+    sources: Sources,
+    budget: PromptBudget = ON_GPU,
+    shares: ContextShares = _SHARES,
 ) -> tuple[ContextFile, ...]:
     """What to show beside the text around `offset`, the most stable first, in whole lines.
 
@@ -148,24 +152,24 @@ def gather(
         document: the text that is completed.
         offset: of the cursor.
         sources: where context may come from.
-        budget: of tokens.
+        budget: how much is shown of them, and of the text around the cursor.
+        shares: of the parts in that.
     """
-    budget = budget or ContextBudget()
-    if budget.total_tokens <= 0:
+    if budget.context_tokens <= 0:
         return ()
-    scene = _Scene(document, offset, sources)
+    scene = _Scene(document, offset, sources, budget)
     newest_first = list(scene.recent_edits())
     parts = (
-        (budget.imports, scene.imported_definitions()),
-        (budget.open_files, scene.similar_windows()),
-        (budget.definitions, scene.near_definitions()),
+        (shares.imports, scene.imported_definitions()),
+        (shares.open_files, scene.similar_windows()),
+        (shares.definitions, scene.near_definitions()),
     )
     context = _Context()
     left = 0
     for share, pieces in parts:
-        left += int(share * budget.total_tokens * BYTES_PER_TOKEN)
+        left += int(share * budget.context_tokens * BYTES_PER_TOKEN)
         left -= context.take(pieces, left)
-    left += int(budget.recent * budget.total_tokens * BYTES_PER_TOKEN)
+    left += int(shares.recent * budget.context_tokens * BYTES_PER_TOKEN)
     edits = _Context()
     edits.take(newest_first, left)
     return context.files() + edits.files(reverse=True)
@@ -213,10 +217,22 @@ class _Scene:
     document: Document
     offset: int
     sources: Sources
+    budget: PromptBudget
 
     @cached_property
     def gap(self) -> Gap:
-        return Gap.at(self.document, self.offset)
+        return Gap.at(self.document, self.offset, budget=self.budget)
+
+    @cached_property
+    def lines_above(self) -> list[str]:
+        """The lines before the cursor by which the context is chosen."""
+        lines = self.gap.prefix.split("\n")
+        return lines[: (len(lines) - 1) // _NEAR_STEP * _NEAR_STEP] if self.budget.is_steady else lines
+
+    @cached_property
+    def text_around(self) -> str:
+        """All text by which it is chosen."""
+        return "\n".join([*self.lines_above, self.gap.tail])
 
     @cached_property
     def root(self) -> Path | None:
@@ -243,7 +259,7 @@ class _Scene:
     @cached_property
     def near(self) -> list[str]:
         """The names near the cursor, the nearest lines' first; not the one that is being typed."""
-        above, below = self.gap.prefix.split("\n"), self.gap.tail.split("\n")
+        above, below = self.lines_above, self.gap.tail.split("\n")
         # The lines move on by several at once, so that what is chosen by them stays a while.
         first = max(0, (len(above) - _NEAR_STEP) // _NEAR_STEP * _NEAR_STEP)
         lines = [*above[first:], *below[:_NEAR_LINES_BELOW]]
@@ -251,7 +267,7 @@ class _Scene:
 
     def imported_definitions(self) -> Iterator[_Piece]:
         """What the document uses of the files that it imports."""
-        used = frozenset(identifiers_of(self.gap.prefix + self.gap.tail))
+        used = frozenset(identifiers_of(self.text_around))
         for imported in self.imported:
             names = imported.names or used
             for definition in self._definitions(imported.document):
@@ -274,28 +290,30 @@ class _Scene:
         for source in [*(imported.document for imported in self.imported), *own, *self.opened]:
             for definition in self._definitions(source):
                 known.setdefault(definition.name, []).append((definition, source))
-        window = gap.head + gap.tail
-        declared = frozenset(_DECLARED.findall(window))
+        declared = frozenset(_DECLARED.findall(self.text_around))
         for name in self.near:
             found = known.get(name, ()) if name not in declared else ()
             for definition, source in found[:1]:
                 # Which of several members of one name is meant, only types could tell.
-                is_member = len(found) == 1 and re.search(rf"(?:\.|->|::){re.escape(name)}\b", window)
+                is_member = len(found) == 1 and re.search(rf"(?:\.|->|::){re.escape(name)}\b", self.text_around)
                 if not definition.owner or is_member:
                     yield from self._pieces(definition, source)
 
     def recent_edits(self) -> Iterator[_Piece]:
-        """The last edits that the text around the cursor does not show, the newest first."""
+        """The last edits that the text around the cursor shows no line of, the newest first.
+
+        So the one that is under way at the cursor is never among them.
+        """
         first = self.gap.first_line
-        shown = range(first, first + (self.gap.head + self.gap.tail).count("\n") + 1)
+        last = first + (self.gap.head + self.gap.tail).count("\n")
         for edit in self.sources.recent():
             here = self._is_own(edit.path) or (edit.path is None and edit.name == self._name(self.document))
-            if not (here and edit.line in shown):
-                before = [f"-{line}" for line in _lines(edit.before)]
-                after = [f"+{line}" for line in _lines(edit.after)]
-                if max(len(before), len(after)) <= MAX_EDIT_LINES:
-                    head = f"--- {edit.name}\n+++ {edit.name}"
-                    yield _Piece(_EDITS_NAME, "\n".join([head, *before, *after]) + "\n")
+            removed, added = _lines(edit.before), _lines(edit.after)
+            is_apart = edit.line > last or edit.line + max(1, len(added)) <= first
+            if max(len(removed), len(added)) <= MAX_EDIT_LINES and (is_apart or not here):
+                head = f"--- {edit.name}\n+++ {edit.name}"
+                lines = [head, *(f"-{line}" for line in removed), *(f"+{line}" for line in added)]
+                yield _Piece(_EDITS_NAME, "\n".join(lines) + "\n")
 
     def _pieces(self, definition: Definition, source: Document) -> Iterator[_Piece]:
         """A definition, and the public members of a class or type."""

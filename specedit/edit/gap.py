@@ -8,12 +8,13 @@ from functools import cached_property
 
 from specedit.edit.document import Document, Span
 from specedit.edit.prompt import shown_text
+from specedit.edit.prompt_budget import ON_GPU, PromptBudget
 
 BYTES_PER_TOKEN = 3
 """What a token of code is taken for when text is cut to a budget; code has 3 to 4, so budgets are kept."""
 
-# In lines; the shorter ones for long lines.
-_STEPS = (32, 8, 1)
+# In lines; the shorter ones for long lines and small budgets.
+_STEPS = (32, 16, 8, 4, 2, 1)
 _STEP_CHARS = 256
 _LONGEST_TYPED = 64
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -46,8 +47,7 @@ class Gap:
         offset: int,
         *,
         selected: tuple[Span, str] | None = None,
-        prefix_tokens: int = 1024,
-        suffix_tokens: int = 256,
+        budget: PromptBudget = ON_GPU,
     ) -> Gap:
         """The gap at `offset`, or behind the text that is selected to replace a span around it.
 
@@ -55,8 +55,8 @@ class Gap:
         at the same line while the user types, and what an engine has read of it can be used again.
         """
         span, selected_text = selected or (Span(offset, offset), "")
-        start = _head_start(document.text, span.start, prefix_tokens * BYTES_PER_TOKEN)
-        end = _tail_end(document.text, span.end, suffix_tokens * BYTES_PER_TOKEN)
+        start = _head_start(document.text, span.start, budget.prefix_tokens * BYTES_PER_TOKEN)
+        end = _tail_end(document.text, span.end, budget.suffix_tokens * BYTES_PER_TOKEN)
         head = shown_text(document.text[start : span.start] + selected_text)
         around = Document(document.text[start : span.start] + document.text[span.end : end])
         return cls(

@@ -28,7 +28,7 @@ from lsprotocol.types import (
 from specedit.config import Settings
 from specedit.edit.document import Document, Span
 from specedit.edit.next_edit import NextEdit
-from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
+from specedit.engine.api import CancelToken, Engine, GenerateRequest, TextChunk, Usage
 from specedit.errors import FimUnsupportedError, UnreachableError
 from specedit_lsp.documents import Documents, OpenDocument
 from specedit_lsp.inline import InlineCompletions
@@ -79,6 +79,10 @@ class FakeBackend:
     answers: Engine
     settings: Settings = field(default_factory=Settings)
     work: int = 0
+    place: str | None = None
+
+    def device(self, cancel: CancelToken) -> str | None:
+        return self.place
 
     def engine(self) -> Engine:
         return self.answers

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from specedit.engine.api import Engine, GenerateRequest, Message, TextChunk, Usage
+from specedit.engine.api import CancelToken, Engine, GenerateRequest, Message, TextChunk, Usage
 from specedit.errors import (
     ConfigError,
     ContextOverflowError,
@@ -42,6 +42,9 @@ class Own(Address):
     """One in a server of the user's own."""
 
     ended: list[int] = field(default_factory=list)
+
+    def connect(self, cancel: CancelToken | None = None) -> object:
+        return super().connect()
 
     def end(self) -> bool:
         self.ended.append(self.closed)
@@ -216,6 +219,47 @@ def test_connecting_clears_an_error_and_failing_to_tells_one():
     assert (desk.state, desk.board.status.model) == ("ready", "scripted")
 
 
+def test_where_the_model_runs_is_asked_once_and_again_after_an_error():
+    own, address = Own([UnreachableError("gone. Start it"), "hello"], device="cpu"), Address(["hello"], device="cuda")
+    for engine, device in ((own, "cpu"), (address, "cuda"), (ScriptedEngine([""], device="mps"), "mps")):
+        tracked = Desk(engine).tracked
+        assert [tracked.device(CancelToken()) for _ in range(3)] == [device] * 3
+    assert (own.connected, address.connected) == (1, 1)
+    desk = Desk(own)
+    desk.tracked.connect()
+    desk.fails()
+    own.device = "cuda"
+    assert desk.tracked.device(CancelToken()) == "cuda"
+    assert Desk(ScriptedEngine([""])).tracked.device(CancelToken()) is None
+
+
+def test_where_a_server_that_is_started_runs_is_waited_for_until_the_request_is_over():
+    class Starting(Own):
+        def connect(self, cancel: CancelToken | None = None) -> object:
+            assert cancel is not None
+            cancel.cancel()
+            raise EngineError("cancelled while the server was starting")
+
+    desk = Desk(Starting([""]))
+    with pytest.raises(EngineError):
+        desk.tracked.device(CancelToken())
+    assert desk.state == "ready"
+
+
+def test_a_server_that_can_not_start_is_not_started_at_every_keystroke_to_ask_where_it_runs():
+    class Failing(Own):
+        def connect(self, cancel: CancelToken | None = None) -> object:
+            self.connected += 1
+            raise UnreachableError("it can't start. Pull the model")
+
+    own = Failing([""])
+    desk = Desk(own)
+    for _ in range(5):
+        with pytest.raises(UnreachableError):
+            desk.tracked.device(CancelToken())
+    assert own.connected == 2
+
+
 def test_an_engine_without_a_connection_is_always_ready():
     desk = Desk(ScriptedEngine([""]))
     desk.tracked.connect()
@@ -242,7 +286,7 @@ def test_restarting_says_what_it_does():
             seen.append(desk.board.status.message)
             return super().end()
 
-        def connect(self) -> object:
+        def connect(self, cancel: CancelToken | None = None) -> object:
             seen.append(desk.board.status.message)
             return super().connect()
 

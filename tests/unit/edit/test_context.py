@@ -1,15 +1,17 @@
 """The context of a completion, from small projects on disk."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specedit.config import Settings
-from specedit.edit.context import ContextBudget, DiskSources, gather
+from specedit.edit.context import ContextShares, DiskSources, gather
 from specedit.edit.document import Document
+from specedit.edit.prompt_budget import ON_GPU
 from specedit.edit.recent import RecentEdit
 
-PLENTY = ContextBudget(4000)
+PLENTY = replace(ON_GPU, context_tokens=4000)
 
 SHOP = '''\
 """Goods."""
@@ -55,13 +57,13 @@ def write(root: Path, files):
         path.write_text(text)
 
 
-def context(root, name, text, *, opened=(), edits=(), budget=PLENTY, **settings):
+def context(root, name, text, *, opened=(), edits=(), budget=PLENTY, shares=None, **settings):
     """What is shown beside the text, with the cursor at `|`, as name -> text."""
     before, after = text.split("|")
     document = Document(before + after, root / name)
     sources = DiskSources(root, opened, edits, Settings(**settings))
     found: dict[str, str] = {}
-    for file in gather(document, len(before), sources, budget):
+    for file in gather(document, len(before), sources, budget, shares or ContextShares()):
         found[file.name] = found.get(file.name, "") + file.text
     return found
 
@@ -120,20 +122,20 @@ def test_names_near_the_cursor_are_looked_up_in_open_files(project):
     other = Document(
         "def compute_rate(year: int) -> float:\n    return 1.0\n\n\ndef other():\n    pass\n", project / "x/b.py"
     )
-    found = context(project, "a.py", "rate = compute_rate(|\n", opened=[other], budget=ContextBudget(500, open_files=0))
+    found = context(project, "a.py", "rate = compute_rate(|\n", opened=[other], shares=ContextShares(open_files=0))
     assert found == {"x/b.py": "def compute_rate(year: int) -> float:\n"}
 
 
 def test_a_method_is_looked_up_where_only_one_has_its_name(project):
     one = Document("class A:\n    def compute_rate(self, year):\n        return 1\n", project / "one.py")
     two = Document("class B:\n    def compute_rate(self, day):\n        return 2\n", project / "two.py")
-    only = ContextBudget(500, open_files=0)
+    only = ContextShares(open_files=0)
     text = "rate = thing.compute_rate(|\n"
-    assert context(project, "a.py", text, opened=[one], budget=only) == {
+    assert context(project, "a.py", text, opened=[one], shares=only) == {
         "one.py": "    def compute_rate(self, year):\n"
     }
-    assert context(project, "a.py", text, opened=[one, two], budget=only) == {}
-    assert context(project, "a.py", "rate = compute_rate(|\n", opened=[one], budget=only) == {}
+    assert context(project, "a.py", text, opened=[one, two], shares=only) == {}
+    assert context(project, "a.py", "rate = compute_rate(|\n", opened=[one], shares=only) == {}
 
 
 def test_a_definition_far_up_in_the_file_is_shown(project):
@@ -180,7 +182,7 @@ def test_budgets_hold_and_lines_stay_whole(project):
             "from shop import Basket, discount\n\nb = Basket()\ntotal = discount(b)\n|\n",
             opened=[other],
             edits=[edit()],
-            budget=ContextBudget(tokens),
+            budget=replace(ON_GPU, context_tokens=tokens),
         )
         shown = "".join(found.values())
         assert len(shown.encode()) <= tokens * 3
@@ -253,7 +255,7 @@ def test_untitled_documents_and_binary_files_do_no_harm(project):
     assert context(project, "a.py", "import shop\nshop.price(|") == {}
     other = Document("def compute_rate(year):\n    return 1\n", Path("Untitled-1.py"))
     sources = DiskSources(None, [other])
-    [file] = gather(Document("compute_rate("), 13, sources, ContextBudget(open_files=0))
+    [file] = gather(Document("compute_rate("), 13, sources, shares=ContextShares(open_files=0))
     assert (file.name, file.text) == ("Untitled-1.py", "def compute_rate(year):\n")
     assert gather(Document("import shop\n", Path("b.py")), 5, sources) == ()
     assert gather(Document(""), 0, DiskSources(None)) == ()

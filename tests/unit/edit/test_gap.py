@@ -2,6 +2,7 @@ import pytest
 
 from specedit.edit.document import Document, Span
 from specedit.edit.gap import BYTES_PER_TOKEN, Gap
+from specedit.edit.prompt_budget import PromptBudget
 
 
 def gap_at(text, **given):
@@ -23,7 +24,7 @@ def test_all_of_a_small_text_is_shown():
 def test_the_windows_keep_to_their_budgets_and_to_whole_lines():
     text = lines(500)
     for cursor in range(7000, 8200, 13):
-        gap = Gap.at(Document(text), cursor, prefix_tokens=1000, suffix_tokens=100)
+        gap = Gap.at(Document(text), cursor, budget=PromptBudget(1000, 100, 0))
         assert text[:cursor].endswith(gap.head)
         assert text[cursor:].startswith(gap.tail)
         assert len(gap.head) <= 1000 * BYTES_PER_TOKEN
@@ -35,21 +36,23 @@ def test_the_windows_keep_to_their_budgets_and_to_whole_lines():
 
 def test_the_head_begins_at_the_same_line_for_many_lines_of_typing():
     text = lines(500)
-    starts = [Gap.at(Document(text), 30 * line, prefix_tokens=1000).head_start for line in range(200, 328)]
+    starts = [
+        Gap.at(Document(text), 30 * line, budget=PromptBudget(1000, 256, 0)).head_start for line in range(200, 328)
+    ]
     assert starts == sorted(starts)
     assert len(set(starts)) <= 5
 
 
 def test_a_line_in_the_middle_does_not_move_the_head():
     text = lines(500)
-    before = Gap.at(Document(text), 9000, prefix_tokens=1000)
+    before = Gap.at(Document(text), 9000, budget=PromptBudget(1000, 256, 0))
     typed = text[:8700] + "new\n" + text[8700:]
-    assert Gap.at(Document(typed), 9004, prefix_tokens=1000).head_start == before.head_start
+    assert Gap.at(Document(typed), 9004, budget=PromptBudget(1000, 256, 0)).head_start == before.head_start
 
 
 @pytest.mark.parametrize("text", ["x" * 20_000, "é" * 20_000, "\U0001f600 " * 9_000])
 def test_one_long_line_is_cut_too(text):
-    gap = Gap.at(Document(text), 15_000, prefix_tokens=100, suffix_tokens=50)
+    gap = Gap.at(Document(text), 15_000, budget=PromptBudget(100, 50, 0))
     assert 0 < len(gap.head.encode()) <= 100 * BYTES_PER_TOKEN
     assert 0 < len(gap.tail.encode()) <= 50 * BYTES_PER_TOKEN
     assert text[:15_000].endswith(gap.head)
@@ -58,7 +61,7 @@ def test_one_long_line_is_cut_too(text):
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
 def test_line_ends_are_shown_alike(line_end):
     text = lines(300).replace("\n", line_end)
-    gap = Gap.at(Document(text), 200 * (29 + len(line_end)), prefix_tokens=200, suffix_tokens=100)
+    gap = Gap.at(Document(text), 200 * (29 + len(line_end)), budget=PromptBudget(200, 100, 0))
     assert gap.head in lines(300)
     assert gap.tail in lines(300)
     assert gap.line_ending == line_end
@@ -66,8 +69,8 @@ def test_line_ends_are_shown_alike(line_end):
 
 
 def test_the_line_end_is_that_around_the_cursor():
-    assert Gap.at(Document("a\r\nb\r\n" + lines(1000)), 20_000, prefix_tokens=20).line_ending == "\n"
-    assert Gap.at(Document("a\r\n" + "x" * 9000), 9000, prefix_tokens=20).line_ending == "\r\n"
+    assert Gap.at(Document("a\r\nb\r\n" + lines(1000)), 20_000, budget=PromptBudget(20, 256, 0)).line_ending == "\n"
+    assert Gap.at(Document("a\r\n" + "x" * 9000), 9000, budget=PromptBudget(20, 256, 0)).line_ending == "\r\n"
     assert Gap.at(Document(""), 0).line_ending == "\n"
 
 
