@@ -19,7 +19,7 @@ def why_withheld(uri: str, path: Path | None, text: str, settings: Settings) -> 
         text: what it holds.
         settings: what counts as a secret, and what is allowed.
     """
-    if why := why_unreadable(path, None, settings) if path else _why_secret(uri, settings):
+    if why := why_unreadable(path, None, settings) if path else why_secret(uri, settings):
         return why
     if "\0" in text:
         return "it is binary"
@@ -28,7 +28,8 @@ def why_withheld(uri: str, path: Path | None, text: str, settings: Settings) -> 
     return ""
 
 
-def _why_secret(uri: str, settings: Settings) -> str:
+def why_secret(uri: str, settings: Settings) -> str:
+    """Why a document that is no file here is a secret by its name; nothing where it is none."""
     name = Path("/", unquote(urlsplit(uri).path))
     rule = secret_rule(name, Path("/"), settings.secret_patterns)
     return f"by its name ({rule}) it is a secret" if rule else ""

@@ -23,6 +23,7 @@ from specedit_lsp.backend import Backend, MakeEngine
 from specedit_lsp.client import EditorClient
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
 from specedit_lsp.editor_process import can_be_seen, ended
+from specedit_lsp.exposure import why_secret
 from specedit_lsp.inline import InlineCompletions
 from specedit_lsp.log import Log, take_stdout
 from specedit_lsp.next_edit import NextEdits
@@ -130,11 +131,21 @@ class SpecEditServer(LanguageServer):
         # Grammars come with it, which the start does not wait for.
         from specedit.edit.context import DiskSources
 
+        settings = self.backend.settings_for(document.path)
+
+        def may_show(uri: str, path: Path | None) -> bool:
+            # Of what is no file only the last part of its name goes further; the rest may say that it is a secret.
+            return path is not None or not why_secret(uri, settings)
+
         return DiskSources(
             self.options.root_of(document.uri),
-            [other.snapshot() for other in self.documents.recent() if other is not document],
-            self.recent.latest(8),
-            self.backend.settings_for(document.path),
+            [
+                other.snapshot()
+                for other in self.documents.recent()
+                if other is not document and may_show(other.uri, other.path)
+            ],
+            [edit for edit in self.recent.latest(8) if may_show(edit.key, edit.path)],
+            settings,
         )
 
     def _tell_status(self, status: Status) -> None:

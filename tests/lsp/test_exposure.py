@@ -6,6 +6,8 @@ import pytest
 
 from specedit.config import Settings
 from specedit_lsp.exposure import why_withheld
+from tests.lsp.buffers import Buffers
+from tests.lsp.harness import recorded, scripted
 
 
 def project(root: Path) -> Path:
@@ -40,6 +42,21 @@ def test_a_link_to_a_secret_is_withheld(tmp_path):
 @pytest.mark.parametrize("uri", ["untitled:.env", "vscode-remote://host/home/me/.ssh/config", "git:/p/.env?HEAD"])
 def test_secrets_that_are_no_files_are_withheld(uri):
     assert "secret" in why_withheld(uri, None, "KEY=1\n", Settings())
+
+
+def test_no_other_document_is_completed_by_a_secret_that_is_no_file(tmp_path):
+    with scripted(tmp_path) as editor:
+        editor.initialize(tmp_path, options={"inline": {"debounceMs": 0}, "nextEdit": {"enabled": False}})
+        buffers = Buffers(editor)
+        for folder, word in ((".ssh", "opensesame"), ("src", "shown")):
+            text = f"class Holder:\n    word = '{word}'\n"
+            uri = buffers.open(text, f"vscode-remote://host/home/me/{folder}/holder.py", language="python")
+            buffers.type(uri, f"    other = '{word}'\n")
+        uri = buffers.open("holder = Holder()\nx = Holder.\n", language="python")
+        assert editor.complete_at(uri, 1, len("x = Holder."))
+    shown = str(recorded(tmp_path)[-1]["prompt"])
+    assert shown.count("shown") > 1
+    assert "opensesame" not in shown
 
 
 def test_a_new_document_may_be_shown():
