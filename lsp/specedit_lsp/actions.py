@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REWRITE = "specedit.rewrite"
 ASK_INSTRUCTION = "specedit.askInstruction"
-"""A command of the editor's plugin: it asks the user for an instruction, with arguments {uri, version, range}."""
+"""A command of the editor's plugin: it asks the user for an instruction, and adds that to its argument to rewrite."""
 
 MOST_PROBLEMS = 10
 # Parsing larger texts takes longer than a list that opens at each move of the cursor may.
@@ -98,7 +98,7 @@ def _actions(params: CodeActionParams, document: OpenDocument | None, can_ask: b
         )
     if can_ask:
         title = f"Rewrite {label} with an instruction ..."
-        command = Command(title, ASK_INSTRUCTION, arguments=[{**identifier, "range": range_}])
+        command = Command(title, ASK_INSTRUCTION, arguments=[{"textDocument": identifier, "range": range_}])
         yield CodeAction(title, kind=CodeActionKind.RefactorRewrite, command=command)
 
 

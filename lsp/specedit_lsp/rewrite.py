@@ -433,7 +433,10 @@ class Rewrites:
         if session.outcome != "ready":
             raise UsageError(f"this rewrite has no result: it was {session.outcome}. Ask for a new one.")
         if session.apply == "server":
-            raise UsageError("this rewrite was applied as one edit. Undo it in the editor, or ask for it hunk by hunk.")
+            raise UsageError(
+                "this rewrite is applied as one edit: its changes are not decided on one by one. "
+                "Undo it in the editor, or ask for it hunk by hunk."
+            )
         return session
 
 

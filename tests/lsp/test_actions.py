@@ -120,8 +120,7 @@ def test_a_free_instruction_is_offered_where_the_editor_can_ask_for_it():
         assert actions[-1].command.command == "specedit.askInstruction"
         assert actions[-1].command.arguments == [
             {
-                "uri": "file:///a.py",
-                "version": 3,
+                "textDocument": {"uri": "file:///a.py", "version": 3},
                 "range": {"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 0}},
             }
         ]
