@@ -306,6 +306,60 @@ def test_switched_off_by_the_user():
     run(scenario())
 
 
+LONG = "value = compute(number)\n" * 1000
+
+
+def shown(desk):
+    """How many characters before and after the cursor, and of other files, the last request shows."""
+    fim = desk.engine.requests[-1].fim
+    assert fim
+    return len(fim.prefix), len(fim.suffix), sum(len(file.text) for file in fim.files)
+
+
+def test_a_model_on_a_cpu_is_shown_less():
+    async def scenario():
+        sizes = {}
+        for place in ("cuda:0", "cpu", None):
+            desk = Desk("compute(1)")
+            desk.backend.place = place
+            desk.files.documents = [Document(LONG[:600], Path("b.py"))]
+            desk.open(LONG)
+            await desk.ask(500, 8)
+            sizes[place] = shown(desk)
+        assert sizes[None] == sizes["cuda:0"]
+        assert all(cpu < gpu for cpu, gpu in zip(sizes["cpu"], sizes["cuda:0"], strict=True))
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("place", ["cuda", "cpu", None])
+def test_how_much_is_shown_is_for_the_user_to_say(place):
+    async def scenario():
+        desk = Desk("compute(1)", options={"prefixTokens": 200, "suffixTokens": 0, "contextTokens": 0})
+        desk.backend.place = place
+        desk.files.documents = [Document("def compute(number):\n    return number\n", Path("b.py"))]
+        desk.open(LONG)
+        await desk.ask(500, 8)
+        before, after, others = shown(desk)
+        assert 300 <= before <= 600
+        assert (after, others) == (0, 0)
+
+    run(scenario())
+
+
+def test_where_the_model_runs_is_asked_away_from_the_event_loop():
+    async def scenario():
+        desk = Desk("compute(1)")
+        threads = []
+        desk.backend.device = lambda cancel: threads.append(threading.current_thread())
+        desk.open("x = \n")
+        await desk.ask(0, 4)
+        assert threads
+        assert threading.main_thread() not in threads
+
+    run(scenario())
+
+
 def test_context_is_gathered_away_from_the_event_loop():
     async def scenario():
         desk = Desk("compute(1)")
@@ -393,6 +447,19 @@ def test_where_nothing_was_found_nobody_asks_twice():
         assert await desk.ask(0, 4) == []
         assert len(desk.engine.requests) == 1
         assert texts(await desk.ask(0, 4, invoked=True)) == ["compute(1)"], "the user insists"
+
+    run(scenario())
+
+
+def test_what_was_made_from_more_or_less_text_is_made_anew():
+    async def scenario():
+        desk = Desk("compute(1)", "count(2)")
+        desk.open("x = \n")
+        await desk.ask(0, 4)
+        desk.options.configure({None: {"inline": {"prefixTokens": 100}}})
+        assert texts(await desk.ask(0, 4)) == ["count(2)"]
+        desk.options.configure({None: {}})
+        assert texts(await desk.ask(0, 4)) == ["compute(1)"], "it was kept"
 
     run(scenario())
 

@@ -33,8 +33,8 @@ def project(tmp_path, monkeypatch):
 def complete(monkeypatch):
     """Runs `specedit complete` with a model that gives these answers."""
 
-    def run(*arguments, answers=("w * h\n",), stdin=None):
-        engine = ScriptedEngine(list(answers))
+    def run(*arguments, answers=("w * h\n",), stdin=None, device=None):
+        engine = ScriptedEngine(list(answers), device=device)
         monkeypatch.setattr(engines, "find_model", lambda *_, **given: FOUND)
         monkeypatch.setattr(engines, "load_engine", lambda *_, **given: engine)
         result = CliRunner().invoke(main, ["complete", *map(str, arguments)], input=stdin)
@@ -121,6 +121,14 @@ def test_text_on_stdin_takes_the_name_that_it_is_given(project, complete):
     refused = complete("-", "--at", "1:1", "--stdin-filename", ".env", stdin="KEY=\n")
     assert refused.exit_code == 3
     assert "secret" in refused.stderr
+
+
+def test_a_model_on_a_cpu_is_shown_less(project, complete):
+    path = write("long.py", TEXT * 500)
+    on_gpu, on_cpu = (complete(path, "--at", "500:12", device=device) for device in ("cuda:0", "cpu"))
+    texts = [result.engine.requests[0].fim for result in (on_gpu, on_cpu)]
+    assert len(texts[1].prefix) < len(texts[0].prefix) / 2
+    assert len(texts[1].suffix) < len(texts[0].suffix) / 2
 
 
 def test_flags_reach_the_model(project, complete):

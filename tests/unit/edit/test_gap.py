@@ -2,7 +2,7 @@ import pytest
 
 from specedit.edit.document import Document, Span
 from specedit.edit.gap import BYTES_PER_TOKEN, Gap
-from specedit.edit.prompt_budget import PromptBudget
+from specedit.edit.prompt_budget import ON_CPU, PromptBudget
 
 
 def gap_at(text, **given):
@@ -41,6 +41,13 @@ def test_the_head_begins_at_the_same_line_for_many_lines_of_typing():
     ]
     assert starts == sorted(starts)
     assert len(set(starts)) <= 5
+
+
+@pytest.mark.parametrize("width", [20, 60, 120])
+def test_with_a_small_budget_the_head_stays_for_some_lines_too(width):
+    text = lines(300, width)
+    starts = [Gap.at(Document(text), width * line, budget=ON_CPU).head_start for line in range(100, 228)]
+    assert len(set(starts)) <= 128 / 2
 
 
 def test_a_line_in_the_middle_does_not_move_the_head():

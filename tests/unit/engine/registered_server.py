@@ -26,7 +26,8 @@ class Models(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.seen.append(self.headers.get("Authorization"))
-        body = json.dumps({"data": [{"id": self.server.model, "owned_by": self.server.owner}]}).encode()
+        model = {"id": self.server.model, "owned_by": self.server.owner, "device": "cpu"}
+        body = json.dumps({"data": [model]}).encode()
         self.send_response(200 if self.headers.get("Authorization") == f"Bearer {self.server.token}" else 401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

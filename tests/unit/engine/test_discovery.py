@@ -70,7 +70,7 @@ def test_a_server_is_found_by_its_model_or_by_none() -> None:
         assert found == find_server(None) == find_server("TINY")
         assert found is not None
         assert found.url == f"http://127.0.0.1:{server.server_address[1]}"
-        assert (found.model, found.pid) == ("tiny", os.getpid())
+        assert (found.model, found.pid, found.device) == ("tiny", os.getpid(), "cpu")
         assert found.token == runtime.read_token(runtime.token_file())
         assert found.token not in repr(found)
         assert find_server("other") is None

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import MambaConfig
 
-from specedit.engine.api import CancelToken, ContextFile, Fim, GenerateRequest, Message, Sampling
+from specedit.engine.api import CancelToken, ContextFile, Fim, GenerateRequest, Hints, Message, Sampling
 from specedit.engine.costs import CostTable
 from specedit.engine.local import LocalEngine
 from specedit.engine.target import Target
@@ -229,6 +229,24 @@ CHAT = (Message("user", "x"),)
 def test_a_request_is_one_of_a_chat_a_gap_and_a_text(engine, given):
     with pytest.raises(UsageError, match="exactly one of messages, fim and prompt"):
         answer(engine.generate(GenerateRequest(**given)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"messages": (Message("user", "a \ud83d b"),)},
+        {"messages": CHAT, "prediction": "\ud83d"},
+        {"messages": CHAT, "stop": ("\ud83d",)},
+        {"messages": CHAT, "hints": Hints(substitutions=(("a", "\ud83d"),))},
+        {"fim": Fim("\ud83d", "b")},
+        {"fim": Fim("a", "b", files=(ContextFile("a.py", "\ud83d"),))},
+        {"prompt": "\ud83d"},
+    ],
+    ids=lambda given: "-".join(given),
+)
+def test_half_a_character_is_refused(engine, given):
+    with pytest.raises(UsageError, match="half a character"):
+        engine.prepare(GenerateRequest(**given))
 
 
 def test_a_gap_is_filled_as_by_plain_decoding(engine):
