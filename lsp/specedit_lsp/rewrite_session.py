@@ -84,7 +84,10 @@ class RewriteSession:
         return self.place.start - self.region.span.start
 
     def rebase(self, changes: Sequence[TextChange]) -> bool:
-        """Follow changes while the model writes; False where one is not apart from the part that it writes."""
+        """Follow changes while the model writes.
+
+        False where one is not apart from the part that it writes, or the text is not what they make of the one before.
+        """
         are_apart = True
         for change in changes:
             are_apart = are_apart and self.place is not None and is_apart(self._text, self.place, change)
