@@ -151,6 +151,9 @@ def _common(request: GenerateRequest, model: str, kind: ServerKind, *, plain: bo
             name=fim.name,
         )
         body["specedit"] = msgspec.to_builtins(extension)
+        if request.fim is not None:
+            # Whoever asks to fill a gap mostly stops before the end, which would tell what it took.
+            body["stream_options"]["continuous_usage_stats"] = True
         if request.prediction:
             body["prediction"] = {"type": "content", "content": request.prediction}
     return body

@@ -233,7 +233,9 @@ class _Answer(Generic[RequestT]):
     def _usage(self, usage: Usage) -> UsageBody:
         return usage_body(usage, predicted=bool(self._request.prediction_text))
 
-    def _no_usage(self) -> UnsetType | None:
+    def _usage_so_far(self, usage: Usage) -> UsageBody | UnsetType | None:
+        if self._request.continuous_usage:
+            return self._usage(usage)
         return None if self._request.include_usage else UNSET
 
     def _silent(self, chunk: TextChunk) -> bool:
@@ -259,7 +261,7 @@ class ChatAnswer(_Answer[ChatRequest]):
             logprobs=self._logprobs(chunk.tokens),
             finish_reason=_finish(chunk.finish_reason) if chunk.finish_reason else None,
         )
-        return _json(self._event([choice], self._no_usage(), self._traced(chunk)))
+        return _json(self._event([choice], self._usage_so_far(chunk.usage), self._traced(chunk)))
 
     def last(self, usage: Usage) -> bytes | None:
         """The event that tells the usage."""
@@ -302,7 +304,7 @@ class CompletionAnswer(_Answer[CompletionRequest]):
             return None
         finish = _finish(chunk.finish_reason) if chunk.finish_reason else None
         choice = self._choice(chunk.text, chunk.tokens, finish)
-        return _json(self._completion([choice], self._no_usage(), self._traced(chunk)))
+        return _json(self._completion([choice], self._usage_so_far(chunk.usage), self._traced(chunk)))
 
     def last(self, usage: Usage) -> bytes | None:
         """The event that tells the usage."""

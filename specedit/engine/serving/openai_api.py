@@ -121,9 +121,13 @@ class Prediction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How an answer is streamed. Chunks are never padded, so `include_obfuscation` changes nothing."""
+    """How an answer is streamed. Chunks are never padded, so `include_obfuscation` changes nothing.
+
+    With `include_usage` a last chunk tells the usage; with vLLM's `continuous_usage_stats` every chunk tells it so far.
+    """
 
     include_usage: bool | None = None
+    continuous_usage_stats: bool | None = None
     include_obfuscation: bool | None = None
 
 
@@ -168,6 +172,11 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def include_usage(self) -> bool:
         """Whether a last streamed chunk tells the usage."""
         return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+    @property
+    def continuous_usage(self) -> bool:
+        """Whether each streamed chunk tells the usage so far."""
+        return self.stream_options is not None and bool(self.stream_options.continuous_usage_stats)
 
     def _sampling(self) -> Sampling:
         return Sampling(

@@ -75,7 +75,24 @@ def _rules(request: type[msgspec.Struct]) -> list[dict[str, Any]]:
             "then": {"properties": {needed: {"const": True}}, "required": [needed]},
         }
         for field, (kind, needed) in needs.items()
-    ]
+    ] + [{"if": _OF_A_GAP, "then": {"not": {}} if request is ChatRequest else _WITH_SUFFIX}]
+
+
+#: What in the extension is about a gap to fill.
+_OF_A_GAP = {
+    "properties": {
+        "specedit": {
+            "type": "object",
+            "anyOf": [
+                {"properties": {"files": {"minItems": 1}}, "required": ["files"]},
+                {"properties": {"typed": {"minLength": 1}}, "required": ["typed"]},
+                {"properties": {"name": {"minLength": 1}}, "required": ["name"]},
+            ],
+        }
+    },
+    "required": ["specedit"],
+}
+_WITH_SUFFIX = {"properties": {"suffix": {"type": "string"}}, "required": ["suffix"]}
 
 
 def _generation(

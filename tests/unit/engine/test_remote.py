@@ -277,6 +277,16 @@ def test_specedit_and_others_take_a_suffix(serve, connect):
         assert engine.fim_way == "suffix"
 
 
+def test_who_leaves_a_gap_half_filled_knows_what_it_took(serve, connect):
+    told = {"prompt_tokens": 7, "completion_tokens": 5, "specedit": {"output_tokens": 5, "forwards": 2}}
+    server = serve([stream(completion("x", usage=told), DONE)], path=COMPLETIONS, owned_by="specedit")
+    chunks = connect(server).generate(GAP)
+    usage = next(chunks).usage
+    chunks.close()
+    assert (usage.output_tokens, usage.forwards) == (5, 2)
+    assert server.body(COMPLETIONS)["stream_options"]["continuous_usage_stats"] is True
+
+
 def test_where_a_suffix_is_refused_the_markers_are_taken_from_then_on(serve, connect):
     no_suffix = as_json(400, {"error": {"message": "suffix is not currently supported", "code": 400}})
     server = serve([no_suffix, stream(completion("x", finish="stop"), DONE)], path=COMPLETIONS)

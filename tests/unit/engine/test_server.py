@@ -191,6 +191,15 @@ def test_the_last_chunk_tells_the_usage_where_it_is_asked_for(http):
     assert json.loads(last)["usage"]["specedit"]["forwards"] == 2
 
 
+def test_each_chunk_tells_the_usage_so_far_where_it_is_asked_for(http):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    told = http.post("/v1/chat/completions", json={**CHAT, "stream": True, "stream_options": options})
+    *chunks, _last, _done = events(told.text)
+    counts = [json.loads(chunk)["usage"]["specedit"]["output_tokens"] for chunk in chunks]
+    assert counts
+    assert counts == sorted(counts)
+
+
 def test_a_streamed_completion(client):
     chunks = list(
         client.completions.create(model="default", prompt="x", stream=True, stream_options={"include_usage": True})
