@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 METHOD = "specedit/nextEdit"
+MAX_CHARS = 1_000_000
+"""Longer documents get no proposals: what guards an answer parses the whole text, which would hold everything up."""
+
 REST_SECONDS = 0.3
 FINISHED_SECONDS = 0.7
 _EDITS = 8
@@ -129,7 +132,7 @@ class NextEdits:
             return
         watch = self._watches.setdefault(document.uri, _Watch())
         self._end(watch)
-        if not self._options.for_uri(document.uri).next_edit.enabled:
+        if len(document.text) > MAX_CHARS or not self._options.for_uri(document.uri).next_edit.enabled:
             self._withdraw(document, watch)
             return
         accepted = self._take_accepted(document, watch)

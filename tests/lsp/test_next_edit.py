@@ -145,6 +145,15 @@ async def test_the_same_change_is_proposed_once_typing_rests():
 
 
 @at_desk
+async def test_a_document_beyond_all_measure_gets_none():
+    desk = Desk(CALLS + "\n" * 1_000_000)
+    desk.edit("price(apple", "cost(apple")
+    desk.edit("price(pear", "cost(pear")
+    await desk.rest()
+    assert desk.told == []
+
+
+@at_desk
 async def test_taken_the_next_is_offered_until_there_is_none():
     desk = Desk()
     desk.edit("price(apple", "cost(apple")
