@@ -7,15 +7,19 @@ from collections.abc import Callable
 
 from lsprotocol.types import MessageType
 
-from specedit.errors import MarkerTextError, SpecEditError
+from specedit.errors import ConfigError, ModelError, SpecEditError, UnreachableError
 from specedit_lsp.client import Client
 
 SECONDS_BETWEEN_MESSAGES = 60.0
 
 
+# The messages of others may quote the text, or a server that quotes it.
+_IN_OUR_WORDS = (ConfigError, ModelError, UnreachableError)
+
+
 def loggable(error: SpecEditError) -> str:
-    """What a log may say of an error: its message, unless that quotes the text."""
-    return type(error).__name__ if isinstance(error, MarkerTextError) else str(error)
+    """What a log may say of an error: its message where all of it is ours, else its kind."""
+    return str(error) if isinstance(error, _IN_OUR_WORDS) else type(error).__name__
 
 
 class Troubles:
