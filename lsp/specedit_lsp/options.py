@@ -62,8 +62,8 @@ class RewriteOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Rewriting a selection.
 
     Attributes:
-        max_new_tokens: the most tokens of an answer; None allows 1.5 x the region + 256.
-        temperature: 0 is greedy, at most 100.
+        max_new_tokens: the most tokens of an answer; None takes that of the settings, else 1.5 x the region + 256.
+        temperature: at most 100; 0 takes that of the settings, which is greedy unless one is set there.
         allow_deletions: give answers that make much of the region vanish.
         allow_syntax_errors: give answers after which a file no longer parses.
         confirm: have the editor ask before it applies a whole rewrite, where it can.
