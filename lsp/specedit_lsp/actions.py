@@ -20,6 +20,8 @@ from lsprotocol.types import (
     Range,
 )
 
+from specedit_lsp import convert
+
 if TYPE_CHECKING:
     from specedit_lsp.documents import OpenDocument
 
@@ -81,7 +83,7 @@ def _actions(params: CodeActionParams, document: OpenDocument | None, can_ask: b
         reason = "specedit does not know this document; open it as text, in a language that specedit is set up for"
         yield CodeAction("Rewrite", kind=CodeActionKind.RefactorRewrite, disabled=CodeActionDisabled(reason))
         return
-    label, range_ = _label(document, params.range), _plain(params.range)
+    label, range_ = _label(document, params.range), convert.to_json(params.range)
     identifier = {"uri": document.uri, "version": document.version}
     for offer in _offers(document.language_id, label, params.context):
         arguments = {
@@ -164,10 +166,3 @@ def _says_it_asks(capabilities: ClientCapabilities) -> bool:
     experimental: Any = capabilities.experimental
     ours = experimental.get("specedit") if isinstance(experimental, dict) else None
     return isinstance(ours, dict) and ours.get("askInstruction") is True
-
-
-def _plain(range_: Range) -> dict[str, dict[str, int]]:
-    return {
-        "start": {"line": range_.start.line, "character": range_.start.character},
-        "end": {"line": range_.end.line, "character": range_.end.character},
-    }

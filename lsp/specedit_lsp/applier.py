@@ -58,8 +58,9 @@ class Applier:
                 answer = await self._client.apply_edit(params)
                 if not answer.applied:
                     because = f": {answer.failure_reason}" if answer.failure_reason else ""
+                    or_declined = " unless you declined it" if confirm and not because else ""
                     raise UsageError(
-                        f"the editor did not apply the edit{because}. Ask again for the text as it is now."
+                        f"the editor did not apply the edit{because}. Ask again for the text as it is now{or_declined}."
                     )
                 if not await self._arrives(document, expected) and document.version == version:
                     raise UsageError(

@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TypeVar, cast
 
 from specedit.engine.api import CancelToken
@@ -38,9 +37,9 @@ async def in_thread(work: Callable[[], _T], cancel: CancelToken) -> _T:
         try:
             result = work()
         except BaseException as error:  # noqa: BLE001 (it belongs to whoever awaits)
-            _hand_over(loop, partial(settle, None, error))
+            post(loop, settle, None, error)
         else:
-            _hand_over(loop, partial(settle, result, None))
+            post(loop, settle, result, None)
 
     threading.Thread(target=run, daemon=True, name="specedit-work").start()
     try:
@@ -53,10 +52,10 @@ async def in_thread(work: Callable[[], _T], cancel: CancelToken) -> _T:
 def on_loop(callback: Callable[..., None]) -> Callable[..., None]:
     """`callback`, made safe to call from `work`: it runs on the loop that is running now, in the order of the calls."""
     loop = asyncio.get_running_loop()
-    return lambda *given: _hand_over(loop, lambda: callback(*given))
+    return lambda *given: post(loop, callback, *given)
 
 
-def _hand_over(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-    # The loop is closed where the server has ended meanwhile; then nobody waits any more.
+def post(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *given: object) -> None:
+    """Have `callback` called on the loop, from any thread; nothing where the server has ended meanwhile."""
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(callback)
+        loop.call_soon_threadsafe(callback, *given)

@@ -99,6 +99,14 @@ def _characters(text: str, count: int, encoding: PositionEncodingKind) -> int:
     return least + bisect_right(fits, count, key=lambda end: base + units(text[least:end], encoding)) - 1
 
 
+def to_json(range_: Range) -> dict[str, dict[str, int]]:
+    """A range as it goes over the wire in messages of ours."""
+    return {
+        "start": {"line": range_.start.line, "character": range_.start.character},
+        "end": {"line": range_.end.line, "character": range_.end.character},
+    }
+
+
 def path_of(uri: str, *, windows: bool = _ON_WINDOWS) -> Path | None:
     """The file that `uri` stands for, byte for byte, or None where it stands for none on this machine.
 

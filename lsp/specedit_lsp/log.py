@@ -24,6 +24,8 @@ from typing import BinaryIO
 import platformdirs
 from lsprotocol.types import MessageType
 
+from specedit_lsp.bridge import post
+
 _OURS = ("specedit", "specedit_lsp")
 _MAX_BYTES = 1_000_000
 _FILES_KEPT = 2
@@ -89,7 +91,11 @@ class Log:
             # Without any handler, logging itself would write to stderr, code and all.
             self._add("file", _to_stderr())
             reason = getattr(error, "strerror", None) or error
-            _log.warning("there is no log file: %s can't be written (%s). Name another one as logFile.", wanted, reason)
+            _log.warning(
+                "there is no log file: %s can't be written (%s). Name another one (logFile, --log-file).",
+                wanted,
+                reason,
+            )
             return
         handler.setFormatter(_Formatter(_FORMAT))
         self.file = wanted
@@ -196,9 +202,7 @@ class _ToEditor(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = _KINDS.get(record.levelno, MessageType.Error)
-        # The loop has ended where the server is ending.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._send, self.format(record), kind)
+        post(self._loop, self._send, self.format(record), kind)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """As above."""

@@ -20,6 +20,7 @@ from lsprotocol.types import MessageType, Position
 from specedit.edit.document import Document
 from specedit.engine.api import CancelToken
 from specedit.errors import SpecEditError, UsageError
+from specedit_lsp import convert
 from specedit_lsp.bridge import in_thread, on_loop
 from specedit_lsp.documents import Documents, OpenDocument, TextChange
 from specedit_lsp.troubles import loggable
@@ -316,15 +317,10 @@ class NextEdits:
 
     def _told(self, document: OpenDocument, edit: NextEdit) -> dict[str, Any]:
         """A proposal as it goes over the wire."""
-        where = document.range(edit.span)
-        ends = {
-            name: {"line": end.line, "character": end.character}
-            for name, end in (("start", where.start), ("end", where.end))
-        }
         return {
             "uri": document.uri,
             "version": document.version,
-            "range": ends,
+            "range": convert.to_json(document.range(edit.span)),
             "newText": edit.new_text,
             "source": edit.source,
         }

@@ -73,7 +73,7 @@ class RewriteOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     temperature: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.0
     allow_deletions: bool = False
     allow_syntax_errors: bool = False
-    confirm: bool = False
+    confirm: bool = True
 
 
 class NextEditOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

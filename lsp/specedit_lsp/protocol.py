@@ -65,14 +65,6 @@ def _wrong_arguments(command: Callable[..., Any], params: types.ExecuteCommandPa
     return error
 
 
-def _with_token(params: types.ExecuteCommandParams) -> list[Any]:
-    """The arguments of a command; the first one has the token by which the request wants to hear of progress."""
-    first, *others = params.arguments or [None]
-    if params.work_done_token is None or not isinstance(first, Mapping):
-        return list(params.arguments or ())
-    return [{"workDoneToken": params.work_done_token, **first}, *others]
-
-
 def _name(method: Any) -> str:
     """A method's name as it may stand in the log, whatever was sent in its place."""
     return method[:60] if isinstance(method, str) else "an answer"
@@ -217,7 +209,7 @@ class Protocol(LanguageServerProtocol):
         if command is None:
             raise RequestFailed(f"there is no command {params.command}. Update the plugin or specedit.")
         try:
-            result = command(*_with_token(params))
+            result = command(*(params.arguments or ()))
             return await result if inspect.isawaitable(result) else result
         except SpecEditError as error:
             raise RequestFailed(str(error)) from None

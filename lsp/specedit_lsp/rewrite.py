@@ -298,7 +298,7 @@ class Rewrites:
     async def _conclude(self, session: RewriteSession, result: EditResult, live: LiveHunks) -> None:
         if session.outcome is not None:
             return
-        if not session.rebase(()) or self._documents.get(session.document.uri) is not session.document:
+        if not session.is_of_this_text or self._documents.get(session.document.uri) is not session.document:
             self._end_as_stale(session, result.usage)
         elif result.status == "changed":
             self._show_result(session, result, live)
@@ -348,15 +348,16 @@ class Rewrites:
         return {"session": session.id, "ids": numbers}
 
     def _decide_accepted(self, session: RewriteSession, number: int) -> None:
-        if session.verdicts.get(number) != "accepted":
-            session.verdicts[number] = "accepted"
+        # Counted is what was decided first: an editor may take back what it accepted.
+        if number not in session.verdicts:
             self._statistics.accepted("rewrite", len(session.hunks[number].new))
+        session.verdicts[number] = "accepted"
 
     def _reject(self, session: RewriteSession, numbers: list[int]) -> dict[str, Any]:
         for number in numbers:
-            if session.verdicts.get(number) != "rejected":
-                session.verdicts[number] = "rejected"
+            if number not in session.verdicts:
                 self._statistics.rejected("rewrite")
+            session.verdicts[number] = "rejected"
         return {"session": session.id, "ids": numbers}
 
     # --- what the editor is told

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from specedit.edit.document import Document, Span, TextEdit
 from specedit.engine.api import CancelToken
 from specedit.errors import UsageError
+from specedit_lsp import convert
 from specedit_lsp.documents import OpenDocument, TextChange
 from specedit_lsp.places import Places, is_apart
 from specedit_lsp.progress import Progress
@@ -93,7 +94,12 @@ class RewriteSession:
             are_apart = are_apart and self.place is not None and is_apart(self._text, self.place, change)
             self._text = self._text[: change.span.start] + change.new_text + self._text[change.span.end :]
             self._places.follow(change)
-        return are_apart and self._text == self.document.text
+        return are_apart and self.is_of_this_text
+
+    @property
+    def is_of_this_text(self) -> bool:
+        """Whether all changes of the document so far were followed."""
+        return self._text == self.document.text
 
     def follow(self, changes: Sequence[TextChange]) -> None:
         """Follow changes once the model has ended."""
@@ -151,16 +157,12 @@ class RewriteSession:
 
 def to_json(session: RewriteSession, number: int, hunk: Hunk) -> dict[str, Any]:
     """The parameters of `specedit/hunk`."""
-    range_ = session.document.range(session.span(hunk))
     return {
         "session": session.id,
         "id": number,
         "uri": session.document.uri,
         "version": session.document.version,
-        "range": {
-            "start": {"line": range_.start.line, "character": range_.start.character},
-            "end": {"line": range_.end.line, "character": range_.end.character},
-        },
+        "range": convert.to_json(session.document.range(session.span(hunk))),
         "oldText": hunk.old,
         "newText": hunk.new,
     }

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -244,10 +244,11 @@ def _refusal_is_logged(server: SpecEditServer) -> Iterator[None]:
         server.client.log(f"the editor's settings can't be followed: {error.message}", types.MessageType.Warning)
 
 
-def _warn(server: SpecEditServer, warnings: Iterable[str]) -> None:
+def _warn(server: SpecEditServer, warnings: Sequence[str]) -> None:
     for warning in warnings:
         server.client.log(warning, types.MessageType.Warning)
-        server.client.show(warning, types.MessageType.Warning)
+    if warnings:
+        server.client.show("\n".join(warnings), types.MessageType.Warning)
 
 
 def _register_documents(server: SpecEditServer) -> None:
@@ -327,12 +328,12 @@ def _register_rewrites(server: SpecEditServer) -> None:
 
 def _register_engine(server: SpecEditServer) -> None:
     @server.command("specedit.restartEngine")
-    async def restart() -> None:
+    async def restart(*_arguments: Any) -> None:
         await server.backend.restart()
         server.inline.engine_restarted()
 
     @server.command("specedit.statistics")
-    def statistics() -> dict[str, Any]:
+    def statistics(*_arguments: Any) -> dict[str, Any]:
         return server.statistics.report()
 
 

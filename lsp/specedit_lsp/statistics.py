@@ -152,7 +152,8 @@ def _cost(total: Counters) -> list[str]:
         return []
     ratio = total.tokens_per_forward
     forwards = "" if ratio is None else f" in {total.forwards} forwards ({ratio:.1f} tokens per forward)"
-    said = [f"{total.answers} answers: {total.output_tokens} tokens{forwards}, {total.seconds:.1f} s"]
+    answers = "1 answer" if total.answers == 1 else f"{total.answers} answers"
+    said = [f"{answers}: {total.output_tokens} tokens{forwards}, {total.seconds:.1f} s"]
     if ratio is not None:
         saved = total.seconds_saved
         said.append(f"drafting saved at most {saved:.1f} s" if saved >= 0 else f"drafting cost {-saved:.1f} s")

@@ -6,10 +6,10 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from specedit_lsp.bridge import post
 from specedit_lsp.statistics import Kind
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ class StatusBoard:
 
     def _changed(self) -> None:
         if self._loop is not None:
-            # The loop has ended where the server is ending.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._tell)
+            post(self._loop, self._tell)
 
     def _tell(self) -> None:
         status = self.status

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
+from specedit_lsp.bridge import post
+
 #: Longer messages are skipped; the largest documents that are ever edited stay far below.
 MAX_MESSAGE_BYTES = 1 << 28
 
@@ -76,18 +78,13 @@ async def serve(stdin: BinaryIO, handle: Callable[[bytes], None], on_problem: Ca
 
     def read() -> None:
         try:
-            for body in bodies(stdin, lambda problem: _post(loop, on_problem, problem)):
-                _post(loop, handle, body)
+            for body in bodies(stdin, lambda problem: post(loop, on_problem, problem)):
+                post(loop, handle, body)
         finally:
-            _post(loop, ended.set)
+            post(loop, ended.set)
 
     threading.Thread(target=read, daemon=True, name="specedit-stdin").start()
     await ended.wait()
-
-
-def _post(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *given: object) -> None:
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(callback, *given)
 
 
 def _skip(stdin: BinaryIO, length: int) -> None:

@@ -54,8 +54,8 @@ def workspace_edit(
         return ApplyWorkspaceEditParams(WorkspaceEdit(changes={document.uri: plain}), label, metadata)
     annotations = None
     changes: list[TextEdit | AnnotatedTextEdit | SnippetTextEdit] = [*plain]
-    if confirm and can.change_annotation_support:
-        annotations = {_ANNOTATION: ChangeAnnotation(label, needs_confirmation=True)}
+    if can.change_annotation_support:
+        annotations = {_ANNOTATION: ChangeAnnotation(label, needs_confirmation=confirm)}
         changes = [AnnotatedTextEdit(_ANNOTATION, edit.range, edit.new_text) for edit in plain]
     identifier = OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
     edit = WorkspaceEdit(document_changes=[TextDocumentEdit(identifier, changes)], change_annotations=annotations)

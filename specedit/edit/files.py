@@ -97,7 +97,7 @@ def read_file(
         )
     for name in (absolute, target):
         if not allow_ignored and (source := ignored_by(name, project_root(name))):
-            raise RefusedFileError(f"{path} is ignored by {source}. To edit it all the same, give --allow-ignored.")
+            raise RefusedFileError(f"{path} is ignored by {source}. To use it all the same, give --allow-ignored.")
     with _reporting(path, "can't be read"), _opened(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as descriptor:
         status = os.fstat(descriptor)
         if status.st_size > max_file_bytes:

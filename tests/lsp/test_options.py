@@ -128,7 +128,7 @@ def test_this_process_runs_no_model():
         {"logLevel": "debug"},
         {"rewrite": {"allowDeletions": True}},
         {"rewrite": {"allowSyntaxErrors": True}},
-        {"rewrite": {"confirm": True}},
+        {"rewrite": {"confirm": False}},
     ],
 )
 def test_a_repository_decides_nothing_that_is_for_the_user(given):
@@ -139,7 +139,7 @@ def test_a_repository_decides_nothing_that_is_for_the_user(given):
 
 
 def test_an_editor_may_repeat_what_the_user_set():
-    own = {"engine": "http://box:1", "idleExitMinutes": 5, "rewrite": {"confirm": True}}
+    own = {"engine": "http://box:1", "idleExitMinutes": 5, "rewrite": {"confirm": False}}
     base, _ = parse(own, "here")
     assert parse({**own, "inline": {"enabled": False}}, "here", base=base, is_users_own=False)[1] == ()
 
