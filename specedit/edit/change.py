@@ -21,8 +21,8 @@ from specedit.edit.lexemes import (
     tokens_of,
     unmatched,
 )
+from specedit.edit.line_rewrite import Hole, HoleKind, Parts, joined, longest_word
 from specedit.edit.names import is_name
-from specedit.edit.rewrite import Hole, HoleKind, Parts, joined, longest_word
 
 _MAX_HOLES = 6
 

@@ -23,8 +23,7 @@ from specedit.edit.lexemes import (
     pieces_of,
     tokens_of,
 )
-from specedit.edit.names import is_name
-from specedit.edit.rewrite import (
+from specedit.edit.line_rewrite import (
     Block,
     Hole,
     Insertion,
@@ -41,6 +40,7 @@ from specedit.edit.rewrite import (
     pattern_of,
     tail_kind,
 )
+from specedit.edit.names import is_name
 
 MAX_CHARS = 400
 _MAX_TOKENS = 120

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from specedit.edit.induce import MAX_CHARS, Lesson, block_lessons, insertion_lessons, line_lessons
+from specedit.edit.line_rewrite import Block, Edit, Insertion, LineRewrite, Literally, Rename
 from specedit.edit.names import Spelling, is_name
-from specedit.edit.rewrite import Block, Edit, Insertion, LineRewrite, Literally, Rename
 
 _MAX_RULES = 64
 _MAX_SETS = 256
