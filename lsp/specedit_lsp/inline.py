@@ -226,6 +226,7 @@ class InlineCompletions:
             self._client.log(f"{ask.key} is not completed: {answer.withheld}.")
         found = self._kept(ask, place, answer)
         if ask.document.text != place.document.text:
+            _log.debug("a completion was dropped: the text has changed since it was asked for")
             found = []
         if ask.document.text != text:
             known = self._known(ask)

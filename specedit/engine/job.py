@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -66,8 +66,9 @@ class Job:
         self.request = request
         prompt = _prompt(request, tokenizer)
         self.prompt_ids = prompt.token_ids
+        self._hidden_bytes = len(prompt.begun[: prompt.hidden_chars].encode())
         # What of the answer is hidden takes room too, at most a token a byte.
-        used = len(prompt.token_ids) + len(prompt.begun[: prompt.hidden_chars].encode())
+        used = len(prompt.token_ids) + self._hidden_bytes
         self._prediction_ids = tokenizer.text_ids(request.prediction)
         limit = request.max_new_tokens
         if limit is None:
@@ -152,7 +153,8 @@ class Job:
         traced = request.trace and bool(token_ids)
         tokens: tuple[TokenLogprob, ...] = ()
         if emission.logits is not None and request.logprobs is not None:
-            tokens = token_logprobs(emission.logits, token_ids, request.logprobs, self._tokenizer.token_bytes)
+            told = token_logprobs(emission.logits, token_ids, request.logprobs, self._tokenizer.token_bytes)
+            tokens = tuple(self._behind_what_is_hidden(told))
         return TextChunk(
             emission.text,
             self.stats.usage(),
@@ -160,6 +162,16 @@ class Job:
             self._tracer.step(self.stats.last_step, token_ids) if traced else None,
             tokens,
         )
+
+    def _behind_what_is_hidden(self, tokens: Iterable[TokenLogprob]) -> Iterator[TokenLogprob]:
+        """The tokens that spell the answer; the first may begin before it, and is told without that part."""
+        for token in tokens:
+            hidden = min(self._hidden_bytes, len(token.token_bytes))
+            self._hidden_bytes -= hidden
+            if hidden == 0:
+                yield token
+            elif hidden < len(token.token_bytes):
+                yield replace(token, token_bytes=token.token_bytes[hidden:])
 
 
 class _Frugal:
@@ -195,8 +207,7 @@ class _Frugal:
 
 def _prompt(request: GenerateRequest, tokenizer: Tokenizer) -> Prompt:
     if request.fim is not None:
-        # Tokens that are told with their probabilities must spell the answer and nothing before it.
-        return tokenizer.encode_fim(request.fim, at_the_gap=request.logprobs is not None)
+        return tokenizer.encode_fim(request.fim)
     if request.prompt is not None:
         return Prompt(np.array(tokenizer.encode_prompt(request.prompt), dtype=np.int32))
     return Prompt(tokenizer.chat_ids(request.messages))

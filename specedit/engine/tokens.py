@@ -172,17 +172,13 @@ class Tokenizer:
             pieces += [self._encode_template(piece), self.text_ids(message.content)]
         return np.concatenate([*pieces, self._encode_template(rendered)])
 
-    def encode_fim(self, fim: Fim, *, at_the_gap: bool = False) -> Prompt:
+    def encode_fim(self, fim: Fim) -> Prompt:
         """Encode a prompt for the text between prefix and suffix.
 
         The answer is begun with the last lines of the prefix, except for its last token or what is typed: how that is
         spelled is left to the model. Other files go before the prefix, each opened by its name on a line: after the
         model's marker for a file (Qwen2.5-Coder technical report, Hui et al., 2024, section 3.2.2), or within the
         prefix where it has none.
-
-        Args:
-            fim: the text around the gap.
-            at_the_gap: have the answer begin with what is typed and with nothing before it, whatever that costs.
 
         Raises:
             UnsupportedModelError: the model has no FIM markers.
@@ -191,8 +187,8 @@ class Tokenizer:
         if markers is None:
             raise UnsupportedModelError("this model has no FIM markers: it can't fill in the middle. Use a code model")
         files = self._file_ids(fim, markers)
-        cut = len(fim.prefix) if at_the_gap else begun_at(fim.prefix)
-        written, begun = ([], fim.typed) if at_the_gap else self._begun(fim.prefix[cut:], fim.typed)
+        cut = begun_at(fim.prefix)
+        written, begun = self._begun(fim.prefix[cut:], fim.typed)
         ids = [
             *self._begin_ids(),
             *(files if markers.file else ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
@@ -274,8 +275,10 @@ def test_what_is_typed_holds_no_stop(engine):
 
 def test_tokens_with_their_probabilities_spell_the_answer_and_nothing_before_it(engine):
     fim = Fim("def area(width, height):\n    return ", "\n")
-    chunks = list(engine.generate(GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=9, logprobs=0)))
+    request = GenerateRequest(fim=fim, sampling=ENDLESS, max_new_tokens=9, logprobs=0)
+    chunks = list(engine.generate(request))
     text = "".join(chunk.text for chunk in chunks)
+    assert text == answer(engine.generate(replace(request, logprobs=None)))[0], "to be told them changes no answer"
     spelled = b"".join(token.token_bytes for chunk in chunks for token in chunk.tokens)
     assert text == spelled.decode(errors="replace")
     assert chunks[-1].usage.output_tokens == 9

@@ -141,9 +141,13 @@ def test_a_model_without_chat_template_says_so():
         Tokenizer(wrapped).encode_chat([Message("user", "x")])
 
 
+#: Behind it begins a block of lines, so that the prompt ends at the gap.
+BLOCK = "\n" * 8
+
+
 def test_fim_prompts_use_the_models_markers(tokenizer):
-    prompt = tokenizer.encode_fim(Fim("a<|fim_suffix|>", "b"), at_the_gap=True)
-    assert tokenizer.decode(prompt.token_ids) == "<|fim_prefix|>a<|fim_suffix|><|fim_suffix|>b<|fim_middle|>"
+    prompt = tokenizer.encode_fim(Fim(f"a<|fim_suffix|>{BLOCK}", "b"))
+    assert tokenizer.decode(prompt.token_ids) == f"<|fim_prefix|>a<|fim_suffix|>{BLOCK}<|fim_suffix|>b<|fim_middle|>"
     assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 3
     assert (prompt.begun, prompt.hidden_chars) == ("", 0)
 
@@ -190,15 +194,15 @@ def test_other_files_go_before_the_gap_each_behind_the_models_marker():
     wrapped = byte_level()
     wrapped.add_tokens(["<|file_sep|>"])
     tokenizer = Tokenizer(wrapped)
-    prompt = tokenizer.encode_fim(Fim("a", "b", files=FILES, name="src/c.py"), at_the_gap=True)
+    prompt = tokenizer.encode_fim(Fim(f"a{BLOCK}", "b", files=FILES, name="src/c.py"))
     opened = "".join(f"<|file_sep|>{text}" for text in SHOWN)
-    assert tokenizer.decode(prompt.token_ids) == f"{opened}<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"
+    assert tokenizer.decode(prompt.token_ids) == f"{opened}<|fim_prefix|>a{BLOCK}<|fim_suffix|>b<|fim_middle|>"
     assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 6, "none comes from a file"
 
 
 def test_other_files_stand_in_the_prefix_where_the_model_has_no_marker_for_them(tokenizer):
-    prompt = tokenizer.encode_fim(Fim("a", "b", files=FILES, name="src/c.py"), at_the_gap=True)
-    assert tokenizer.decode(prompt.token_ids) == f"<|fim_prefix|>{''.join(SHOWN)}a<|fim_suffix|>b<|fim_middle|>"
+    prompt = tokenizer.encode_fim(Fim(f"a{BLOCK}", "b", files=FILES, name="src/c.py"))
+    assert tokenizer.decode(prompt.token_ids) == f"<|fim_prefix|>{''.join(SHOWN)}a{BLOCK}<|fim_suffix|>b<|fim_middle|>"
     assert sum(token_id in tokenizer.special_ids for token_id in prompt.token_ids) == 3
 
 
