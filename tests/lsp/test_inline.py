@@ -4,7 +4,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,16 @@ from lsprotocol.types import (
     VersionedTextDocumentIdentifier,
 )
 
-from specedit.config import Settings
 from specedit.edit.document import Document, Span
 from specedit.edit.next_edit import NextEdit
-from specedit.engine.api import CancelToken, Engine, GenerateRequest, TextChunk, Usage
+from specedit.engine.api import GenerateRequest, TextChunk, Usage
 from specedit.errors import FimUnsupportedError, UnreachableError
 from specedit_lsp.documents import Documents, OpenDocument
 from specedit_lsp.inline import InlineCompletions
 from specedit_lsp.options import OptionsStore
 from specedit_lsp.statistics import Statistics
 from tests.fakes import ScriptedEngine
+from tests.lsp.fake_backend import FakeBackend
 from tests.lsp.fake_client import FakeClient
 
 URI = "untitled:a.py"
@@ -70,33 +69,6 @@ class HeldEngine:
     @property
     def under_way(self) -> int:
         return len(self.requests) - self.ended
-
-
-@dataclass
-class FakeBackend:
-    """Engine and settings as the backend gives them."""
-
-    answers: Engine
-    settings: Settings = field(default_factory=Settings)
-    work: int = 0
-    place: str | None = None
-
-    def device(self, cancel: CancelToken) -> str | None:
-        return self.place
-
-    def engine(self) -> Engine:
-        return self.answers
-
-    def settings_for(self, path: Path | None) -> Settings:
-        return self.settings
-
-    @contextmanager
-    def busy(self, kind: str) -> Iterator[None]:
-        self.work += 1
-        try:
-            yield
-        finally:
-            self.work -= 1
 
 
 @dataclass
@@ -504,7 +476,7 @@ def test_a_cancelled_request_stops_the_model():
         with pytest.raises(asyncio.CancelledError):
             await asked
         await until(lambda: desk.engine.requests[0].cancel.cancelled and desk.engine.ended)
-        assert desk.backend.work == 0
+        assert desk.backend.work == []
 
     run(scenario())
 

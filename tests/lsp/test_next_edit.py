@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -19,41 +16,20 @@ from lsprotocol.types import (
     VersionedTextDocumentIdentifier,
 )
 
-from specedit.config import Settings
 from specedit.edit.recent import RecentEdits
-from specedit.engine.api import Engine
 from specedit.errors import UnreachableError, UsageError
 from specedit_lsp.documents import Documents
 from specedit_lsp.next_edit import METHOD, NextEdits
 from specedit_lsp.options import OptionsStore
 from specedit_lsp.statistics import Statistics
 from tests.fakes import ScriptedEngine, fenced
+from tests.lsp.fake_backend import FakeBackend
 from tests.lsp.fake_client import FakeClient
 
-URI = "file:///work/shop.py"
+URI = "file:///project/shop.py"
 CALLS = "".join(f"    total += price({name}, {name}_count)\n" for name in ("apple", "pear", "plum", "fig"))
 TESTS = "def test_a():\n    assert_equal(first(), 1)\n\n\ndef test_b():\n    assert_equal(second(), 2)\n"
 A_MOMENT = 0.01
-
-
-@dataclass
-class FakeBackend:
-    """Engine and settings as the backend gives them."""
-
-    answers: Engine
-    settings: Settings = field(default_factory=Settings)
-    work: list[str] = field(default_factory=list)
-
-    def engine(self) -> Engine:
-        return self.answers
-
-    def settings_for(self, path: Path | None) -> Settings:
-        return self.settings
-
-    @contextmanager
-    def busy(self, kind: str) -> Iterator[None]:
-        self.work.append(kind)
-        yield
 
 
 class Desk:
@@ -205,7 +181,7 @@ async def test_a_proposal_is_given_where_the_cursor_stands_on_its_line_before_it
     assert desk.next_edits.at(URI, text.index("plum_count")) is None, "behind it"
     assert desk.next_edits.at(URI, 0) is None, "another line"
     assert desk.next_edits.at(URI, text.index("    total += price(fig")).new_text == "cost", "the one after the next"
-    assert desk.next_edits.at("file:///work/other.py", 0) is None
+    assert desk.next_edits.at("file:///project/other.py", 0) is None
 
 
 @at_desk
@@ -246,7 +222,7 @@ async def test_the_model_is_asked_where_nothing_repeats():
     desk.edit("assert_equal(first(), 1)", "assert first() == 1")
     await desk.rest()
     assert [(told["source"], told["range"]["start"]["line"]) for told in desk.told] == [("model", 5)]
-    assert desk.backend.work == ["nextEdit"]
+    assert desk.backend.worked == ["nextEdit"]
     assert desk.statistics.report()["nextEdit"]["answers"] == 1
     desk.take(desk.told[-1])
     assert "assert second() == 2\n" in desk.document.text
@@ -267,7 +243,7 @@ async def test_typing_on_stops_the_model():
 
 @at_desk
 async def test_a_secret_is_not_shown_to_the_model():
-    desk = Desk(TESTS, BETTER, uri="file:///work/.env")
+    desk = Desk(TESTS, BETTER, uri="file:///project/.env")
     desk.edit("assert_equal(first(), 1)", "assert first() == 1")
     await desk.rest()
     assert (desk.told, desk.engine.requests) == ([], [])
@@ -316,7 +292,7 @@ async def test_on_demand_nothing_is_null_and_a_failure_is_shown():
     assert desk.client.messages == ["nobody answers. Start a server."]
 
 
-@pytest.mark.parametrize("arguments", [None, [], {}, {"textDocument": 1}, here(0, uri="file:///work/closed.py")])
+@pytest.mark.parametrize("arguments", [None, [], {}, {"textDocument": 1}, here(0, uri="file:///project/closed.py")])
 def test_on_demand_what_can_not_be_meant_is_refused(arguments):
     with pytest.raises(UsageError, match=r"specedit\.nextEdit"):
         asyncio.run(Desk().next_edits.ask_now(arguments))

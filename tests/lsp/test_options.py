@@ -171,9 +171,9 @@ def test_the_innermost_folder_decides():
 
 
 def test_a_folder_is_no_beginning_of_a_name():
-    options = store("file:///work/app")
-    options.configure({"file:///work/app": debounced(9)})
-    assert options.for_uri("file:///work/app-old/x.py").inline.debounce_ms == 75
+    options = store("file:///project/app")
+    options.configure({"file:///project/app": debounced(9)})
+    assert options.for_uri("file:///project/app-old/x.py").inline.debounce_ms == 75
 
 
 def test_blanks_and_escapes_are_exact():

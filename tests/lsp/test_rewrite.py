@@ -5,9 +5,7 @@ import random
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,6 @@ from lsprotocol.types import (
     VersionedTextDocumentIdentifier,
 )
 
-from specedit.config import Settings
 from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
 from specedit.errors import EngineError, RefusedFileError, UsageError
 from specedit_lsp.documents import Documents
@@ -33,6 +30,7 @@ from specedit_lsp.options import OptionsStore
 from specedit_lsp.rewrite import MOST_AT_ONCE, Rewrites
 from specedit_lsp.statistics import Statistics
 from tests.fakes import ScriptedEngine, fenced
+from tests.lsp.fake_backend import FakeBackend
 from tests.lsp.fake_client import FakeClient, capabilities
 from tests.lsp.harness import applied
 
@@ -74,27 +72,6 @@ class SteppedEngine:
 
     def step(self, count: int = 1) -> None:
         self.steps.release(count)
-
-
-@dataclass
-class FakeBackend:
-    answers: Engine
-    settings: Settings = field(default_factory=Settings)
-    work: int = 0
-
-    def engine(self) -> Engine:
-        return self.answers
-
-    def settings_for(self, path: Path | None) -> Settings:
-        return self.settings
-
-    @contextmanager
-    def busy(self, kind: str) -> Iterator[None]:
-        self.work += 1
-        try:
-            yield
-        finally:
-            self.work -= 1
 
 
 class Desk:
@@ -170,7 +147,7 @@ class Desk:
         end = await self.until(
             lambda: [each for each in self.told("specedit/rewriteEnd") if each["session"] == session]
         )
-        await self.until(lambda: self.backend.work == 0 and not self.rewrites.is_applying(self.uri))
+        await self.until(lambda: self.backend.work == [] and not self.rewrites.is_applying(self.uri))
         await asyncio.sleep(0)
         assert len(end) == 1
         return end[0]
@@ -461,7 +438,7 @@ def test_no_more_than_a_few_are_under_way():
         await desk.until(lambda: len(desk.engine.requests) == MOST_AT_ONCE)
         for session in sessions:
             await desk.rewrites.cancel({"session": session})
-        await desk.until(lambda: desk.backend.work == 0)
+        await desk.until(lambda: desk.backend.work == [])
         desk.start(MOST_AT_ONCE, MOST_AT_ONCE + 1)
         desk.rewrites.close()
 
@@ -504,7 +481,7 @@ def test_answers_that_can_not_be_applied_are_told_with_what_to_do(answer, reason
         assert kind == MessageType.Warning
         assert desk.client.edits == []
         assert "secret code" not in str(desk.client.logged)
-        assert desk.backend.work == 0
+        assert desk.backend.work == []
 
     run(work())
 
