@@ -17,6 +17,7 @@ from lsprotocol.types import MessageType
 from specedit.edit.document import Document, Span
 from specedit.engine.api import Engine, Sampling, Usage
 from specedit.errors import RefusedFileError, SpecEditError, UsageError
+from specedit_lsp import convert
 from specedit_lsp.applier import ARRIVAL_SECONDS, Applier
 from specedit_lsp.bridge import in_thread, on_loop
 from specedit_lsp.convert import same_uri
@@ -78,8 +79,8 @@ class Rewrites:
 
     # --- commands
 
-    def start(self, arguments: Any) -> dict[str, str]:
-        """`specedit.rewrite`: begin, and give {session} at once.
+    def start(self, arguments: Any) -> dict[str, Any]:
+        """`specedit.rewrite`: begin, and give {session, uri, version, range, label} of the part at once.
 
         Raises:
             UsageError: it can't be done: no such document, another version, no instruction, an editor that takes no
@@ -108,8 +109,8 @@ class Rewrites:
         region = selected(before, document.span(wanted.range.to_range()))
         return self._begin(document, before, region, wanted.instruction, wanted.apply, wanted.work_done_token)
 
-    async def regenerate(self, arguments: Any) -> dict[str, str]:
-        """`specedit.regenerate`: the same request with the next seed, as a session of its own.
+    async def regenerate(self, arguments: Any) -> dict[str, Any]:
+        """`specedit.regenerate`: the same request with the next seed, as a session of its own; gives what `start` does.
 
         Raises:
             UsageError: the part is not what it was, or the rewrite is forgotten.
@@ -238,7 +239,7 @@ class Rewrites:
         *,
         seed: int = 0,
         least_temperature: float = 0.0,
-    ) -> dict[str, str]:
+    ) -> dict[str, Any]:
         for other in self._in(document.uri):
             if other.outcome is None and other.place is not None and _touch(other.place, region.span):
                 self._end(other, "cancelled", "a newer rewrite of the same lines was asked for")
@@ -258,7 +259,13 @@ class Rewrites:
         self._remember(session)
         self._spawn(session.progress.begin())
         self._spawn(self._run(session))
-        return {"session": session.id}
+        return {
+            "session": session.id,
+            "uri": document.uri,
+            "version": document.version,
+            "range": convert.to_json(document.range(region.span)),
+            "label": region.label,
+        }
 
     async def _run(self, session: RewriteSession) -> None:
         try:

@@ -242,6 +242,27 @@ def test_hunks_of_every_kind_give_the_result_byte_for_byte_to_a_client_that_appl
     run(work())
 
 
+def test_the_editor_is_told_at_once_which_part_is_rewritten():
+    async def work():
+        desk = Desk(answering(edited(TEXT, 2), edited(TEXT, 3)))
+        arguments = {
+            **desk.arguments(),
+            "range": {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}},
+        }
+        told = desk.rewrites.start(arguments)
+        assert told == {
+            "session": "1",
+            "uri": URI,
+            "version": 1,
+            "range": {"start": {"line": 1, "character": 0}, "end": {"line": 4, "character": 0}},
+            "label": "lines 2-4",
+        }
+        await desk.ended("1")
+        assert await desk.rewrites.regenerate({"session": "1"}) == {**told, "session": "2"}
+
+    run(work())
+
+
 def test_hunks_come_while_the_model_writes_and_are_of_the_version_asked_for():
     async def work():
         desk = Desk(stepped(edited(TEXT, 2, 8)))
