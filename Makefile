@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SPECEDIT := $(BIN)/specedit
 INSTALLED := $(VENV)/.installed
+EDITORS := $(VENV)/editors
 
 .DEFAULT_GOAL := help
-.PHONY: help demo smollm2 test test-real test-engines lint types format clean
+.PHONY: help demo smollm2 test test-real test-engines test-nvim test-editors vsix lint types format clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -27,16 +28,36 @@ smollm2: $(INSTALLED)
 
 # Two processes of one thread each: torch's own threads only get into each other's way beside other processes.
 test: smollm2 ## set everything up and run the tests (some minutes)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "not real"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "not real and not editors"
 
 test-real: smollm2 ## run the long tests with real models
 	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there"
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "real or smollm2"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m "(real or smollm2) and not editors"
 
 test-engines: smollm2 ## run the tests with a real vLLM, installed into .venv/vllm (3 GB)
 	$(BIN)/python tests/engines/install_vllm.py $(VENV)/vllm
 	SPECEDIT_TEST_VLLM=$(abspath $(VENV))/vllm/bin/vllm $(BIN)/pytest tests/engines
+
+test-nvim: $(INSTALLED) ## drive Neovim 0.12 and 0.11, installed into .venv/editors
+	tests/editors/install_neovim.sh $(EDITORS)
+	$(BIN)/pytest -n 2 --dist loadfile tests/editors/nvim -m "not real"
+
+# The editors' tests with a real model are in it: one after the other, as each of those needs both cores.
+test-editors: $(INSTALLED) vsix ## drive Neovim, VS Code, Emacs and Helix, installed into .venv/editors
+	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there"
+	$(SPECEDIT) models pull qwen2.5-coder-0.5b
+	tests/editors/install_neovim.sh $(EDITORS)
+	tests/editors/install_vscode.sh $(EDITORS)
+	tests/editors/install_helix.sh $(EDITORS)
+	tests/editors/install_emacs.sh
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r tests/editors/requirements.txt
+	$(BIN)/pytest -n 2 --dist loadfile tests/editors -m "not real"
+	OMP_NUM_THREADS=2 $(BIN)/pytest tests/editors -m real
+
+vsix: ## build the VS Code extension (needs node 20 or newer)
+	@command -v npm >/dev/null || { echo "npm was not found. Install Node.js 20 or newer."; exit 1; }
+	cd editors/vscode && npm ci --no-audit --no-fund && npm run check && npm run lint && npm test && npm run package
 
 lint: $(INSTALLED) ## ruff: rules and format
 	$(BIN)/ruff check
