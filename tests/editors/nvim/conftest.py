@@ -1,0 +1,85 @@
+"""Neovims for tests: each of them is run by both versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.editors.nvim.harness import ATTACH_SECONDS, Editor
+from tests.editors.nvim.home import Home, binary, why_missing
+from tests.lsp.scripted_lsp import Script
+
+#: Given instead of a script: the real `specedit lsp`.
+REAL = None
+
+_HANGS_SECONDS = 180
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_HANGS_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """What the editor showed stands with a test that failed, for which it must not be closed yet."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for number, editor in enumerate(item.stash.get(_EDITORS, [])):
+            report.sections.append((f"editor {number}", editor.report()))
+    return report
+
+
+_EDITORS = pytest.StashKey[list[Any]]()
+
+
+@pytest.fixture(params=["0.12", "0.11"])
+def version(request: pytest.FixtureRequest) -> str:
+    """The version of Neovim, which is there."""
+    if binary(request.param) is None:
+        pytest.skip(why_missing(request.param))
+    return str(request.param)
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest) -> Iterator[list[Any]]:
+    """Editors that end with the test, and are shown where it fails."""
+    editors = request.node.stash.setdefault(_EDITORS, [])
+    yield editors
+    for editor in editors:
+        editor.close()
+
+
+@pytest.fixture
+def neovim(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Editor]:
+    """Start a Neovim with a file open.
+
+    Arguments: the file's text, its name, what the model writes, the Lua table for `setup` (None: no `setup` at all),
+    more configuration in Lua before that, other files by name, and whether to wait until the server is attached.
+    """
+
+    def start(
+        text: str | bytes = "",
+        name: str = "a.py",
+        script: Script | None = Script(),  # noqa: B008  never changed
+        setup: str | None = "{}",
+        config: str = "",
+        files: Mapping[str, str] = {},
+        attach: bool = True,
+    ) -> Editor:
+        if setup is not None:
+            config += f"\nrequire('specedit').setup({setup})"
+        home = Home(tmp_path / f"home{len(opened)}", config, script)
+        for other, content in files.items():
+            home.file(other, content)
+        editor = Editor(binary(version), version, home, home.file(name, text))
+        opened.append(editor)
+        if attach:
+            editor.until(editor.attached, ATTACH_SECONDS)
+        return editor
+
+    return start
