@@ -17,6 +17,7 @@ from lsprotocol.types import (
     CodeActionTag,
     Command,
     Diagnostic,
+    Position,
     Range,
 )
 
@@ -83,7 +84,8 @@ def _actions(params: CodeActionParams, document: OpenDocument | None, can_ask: b
         reason = "specedit does not know this document; open it as text, in a language that specedit is set up for"
         yield CodeAction("Rewrite", kind=CodeActionKind.RefactorRewrite, disabled=CodeActionDisabled(reason))
         return
-    label, range_ = _label(document, params.range), convert.to_json(params.range)
+    meant = _meant(document, params.range)
+    label, range_ = _label(document, meant), convert.to_json(meant)
     identifier = {"uri": document.uri, "version": document.version}
     for offer in _offers(document.language_id, label, params.context):
         arguments = {
@@ -133,6 +135,23 @@ def _told(diagnostic: Diagnostic) -> str:
     message = " ".join(diagnostic.message.split())
     origin = " ".join(str(part) for part in (diagnostic.source, diagnostic.code) if part is not None)
     return f"{message} ({origin})" if origin else message
+
+
+def _meant(document: OpenDocument, range_: Range) -> Range:
+    """The range, or the cursor where no more than a word of a line is selected.
+
+    Some editors have the character or the word at the cursor selected whatever the user does.
+    """
+    words = _text(document, range_).split()
+    line = Range(Position(range_.start.line, 0), Position(range_.start.line + 1, 0))
+    if len(words) > 1 or (words and _text(document, line).split() == words):
+        return range_
+    return Range(range_.start, range_.start)
+
+
+def _text(document: OpenDocument, range_: Range) -> str:
+    span = document.span(range_)
+    return document.text[span.start : span.end]
 
 
 def _label(document: OpenDocument, range_: Range) -> str:

@@ -70,6 +70,33 @@ def test_a_selection_is_named_by_its_lines():
     assert titles(asked(document(CODE * 2000), at(1, 1)))[-1] == "Simplify line 2"
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "part"),
+    [
+        ((2, 0), (2, 1), "function Basket.total"),
+        ((2, 8), (2, 15), "function Basket.total"),
+        ((2, 30), (3, 0), "function Basket.total"),
+        ((3, 0), (4, 0), "line 4"),
+        ((2, 8), (2, 31), "line 3"),
+        ((5, 0), (6, 0), "line 6"),
+    ],
+    ids=["a blank", "a word", "a line's end", "an empty line", "words", "a line"],
+)
+def test_a_word_or_a_character_that_is_selected_is_where_the_cursor_is(start, end, part):
+    """Some editors always have something selected."""
+    (*_, action) = asked(document(), Range(Position(*start), Position(*end)))
+    assert action.title == f"Simplify {part}"
+
+
+def test_a_word_that_is_a_whole_line_is_a_selection():
+    doc = document("def stop():\n    halt()\n")
+    assert titles(asked(doc, Range(Position(1, 4), Position(1, 10))))[-1] == "Simplify line 2"
+    assert asked(doc, Range(Position(1, 4), Position(1, 8)))[-1].command.arguments[0]["range"] == {
+        "start": {"line": 1, "character": 4},
+        "end": {"line": 1, "character": 4},
+    }
+
+
 def test_the_diagnostics_in_range_become_the_instruction():
     problems = [problem(2, "no attribute\n 'items'", source="mypy", code="attr"), problem(5, "unused")]
     fix, *_ = asked(document(), diagnostics=problems)
