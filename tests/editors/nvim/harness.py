@@ -89,8 +89,8 @@ class Editor:
 
     def attached(self) -> bool:
         """Whether the server is ready for the current buffer."""
-        code = "local client = vim.lsp.get_clients({ name = 'specedit', bufnr = 0 })[1] return client and client.initialized"
-        return self.lua(code) is True
+        clients = "vim.lsp.get_clients({ name = 'specedit', bufnr = 0 })"
+        return self.lua(f"local client = {clients}[1] return client and client.initialized") is True
 
     def until(self, condition: Callable[[], Value], seconds: float = PATIENCE_SECONDS) -> Value:
         """The first true value of `condition`."""

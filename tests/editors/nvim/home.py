@@ -51,7 +51,7 @@ class Home:
     """
 
     def __init__(self, place: Path, config: str, script: Script | None) -> None:
-        """Write the configuration, and a `specedit` whose model follows the script, or the real one without a script."""
+        """Write the configuration, and a `specedit` whose model follows the script; the real one without a script."""
         self.place, self.work, self.init = place, place / "work", place / "init.lua"
         self._record = place / "record.jsonl"
         for directory in (self.work, place / "bin", place / "run"):
