@@ -10,6 +10,7 @@ import pytest
 
 from tests.editors.nvim.harness import ATTACH_SECONDS, Editor
 from tests.editors.nvim.home import Home, binary, why_missing
+from tests.editors.nvim.terminal import Terminal
 from tests.lsp.scripted_lsp import Script
 
 #: Given instead of a script: the real `specedit lsp`.
@@ -81,5 +82,38 @@ def neovim(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Edi
         if attach:
             editor.until(editor.attached, ATTACH_SECONDS)
         return editor
+
+    return start
+
+
+#: Says in the status line that the server is there.
+_ATTACHED = """
+vim.o.statusline = '%f %m%{&fileformat} %l:%c %{get(g:, "attached", "")}'
+vim.api.nvim_create_autocmd('LspAttach', { callback = function() vim.g.attached = 'attached' vim.cmd.redrawstatus() end })
+vim.o.laststatus = 2
+"""
+
+
+@pytest.fixture
+def person(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Terminal]:
+    """Start a Neovim in a terminal with a file open.
+
+    Arguments: the file's text, its name, what the model writes, and the configuration in Lua.
+    """
+
+    def start(
+        text: str | bytes,
+        name: str = "a.py",
+        script: Script | None = Script(),  # noqa: B008  never changed
+        config: str = "require('specedit').setup()",
+    ) -> Terminal:
+        tmux = binary("tmux")
+        if tmux is None:
+            pytest.skip(why_missing("tmux"))
+        home = Home(tmp_path / f"home{len(opened)}", _ATTACHED + config, script)
+        terminal = Terminal(tmux, binary(version), version, home, home.file(name, text))
+        opened.append(terminal)
+        terminal.until("attached")
+        return terminal
 
     return start
