@@ -44,8 +44,11 @@ class Terminal:
         self._tmux = [str(tmux), "-S", str(home.place / "tmux"), "-f", "/dev/null"]
         self._environment = home.environment() | {"TERM": "xterm-256color"}
         size = ["-x", str(COLUMNS), "-y", str(LINES)]
-        nvim = [str(program), "--clean", "-u", str(home.init), "-n", str(file)]
-        self._run("new-session", "-d", "-c", str(home.work), *size, "--", *nvim)
+        argv = [str(program), *self._flags(), str(file)]
+        self._run("new-session", "-d", "-c", str(home.work), *size, "--", *argv)
+
+    def _flags(self) -> list[str]:
+        return ["--clean", "-u", str(self.home.init), "-n"]
 
     def _run(self, *command: str) -> str:
         argv = [*self._tmux, *command]
