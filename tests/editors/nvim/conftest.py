@@ -13,9 +13,6 @@ from tests.editors.nvim.home import Home, binary, why_missing
 from tests.editors.nvim.terminal import Terminal
 from tests.lsp.scripted_lsp import Script
 
-#: Given instead of a script: the real `specedit lsp`.
-REAL = None
-
 _HANGS_SECONDS = 180
 
 
@@ -27,15 +24,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """What the editor showed stands with a test that failed, for which it must not be closed yet."""
+    """What the editors showed stands with a test that failed, for which they must not be closed yet."""
     report = yield
     if report.when == "call" and report.failed:
-        for number, editor in enumerate(item.stash.get(_EDITORS, [])):
+        for number, editor in enumerate(getattr(item, "funcargs", {}).get("opened", [])):
             report.sections.append((f"editor {number}", editor.report()))
     return report
-
-
-_EDITORS = pytest.StashKey[list[Any]]()
 
 
 @pytest.fixture(params=["0.12", "0.11"])
@@ -47,9 +41,9 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def opened(request: pytest.FixtureRequest) -> Iterator[list[Any]]:
+def opened() -> Iterator[list[Any]]:
     """Editors that end with the test, and are shown where it fails."""
-    editors = request.node.stash.setdefault(_EDITORS, [])
+    editors: list[Any] = []
     yield editors
     for editor in editors:
         editor.close()
@@ -69,7 +63,7 @@ def neovim(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Edi
         script: Script | None = Script(),  # noqa: B008  never changed
         setup: str | None = "{}",
         config: str = "",
-        files: Mapping[str, str] = {},
+        files: Mapping[str, str | bytes] = {},
         attach: bool = True,
     ) -> Editor:
         if setup is not None:
@@ -87,30 +81,60 @@ def neovim(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Edi
 
 
 #: Says in the status line that the server is there.
-_ATTACHED = """
-vim.o.statusline = '%f %m%{&fileformat} %l:%c %{get(g:, "attached", "")}'
-vim.api.nvim_create_autocmd('LspAttach', { callback = function() vim.g.attached = 'attached' vim.cmd.redrawstatus() end })
+ATTACHED = """
 vim.o.laststatus = 2
+vim.o.statusline = '%f %m%{&fileformat} %l:%c %{get(g:, "attached", "")}'
+vim.api.nvim_create_autocmd('LspAttach', { command = 'let g:attached = "attached" | redrawstatus' })
 """
+
+#: Keys as a person maps them.
+KEYS = """
+local map = vim.keymap.set
+map({ 'n', 'x' }, 'gs', '<Plug>(specedit-rewrite)')
+map('n', '<C-n>', '<Plug>(specedit-next)')
+map('n', '<C-p>', '<Plug>(specedit-previous)')
+map('n', 'ga', '<Plug>(specedit-accept)')
+map('n', 'gr', '<Plug>(specedit-reject)', { nowait = true })
+map('n', 'gA', '<Plug>(specedit-accept-all)')
+map('n', 'gR', '<Plug>(specedit-reject-all)')
+map('n', 'gc', '<Plug>(specedit-cancel)', { nowait = true })
+map('n', 'gn', '<Plug>(specedit-next-edit)')
+map('i', '<C-l>', '<Plug>(specedit-inline-accept-line)')
+map('i', '<C-e>', '<Plug>(specedit-inline-accept-word)')
+map('i', '<Tab>', function()
+  if not require('specedit.inline').accept() then
+    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'n', false)
+  end
+end)
+"""
+
+
+def person_config(setup: str) -> str:
+    """A whole configuration around the Lua table for `setup`."""
+    return f"{ATTACHED}\nrequire('specedit').setup({setup})\n{KEYS}"
 
 
 @pytest.fixture
 def person(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Terminal]:
     """Start a Neovim in a terminal with a file open.
 
-    Arguments: the file's text, its name, what the model writes, and the configuration in Lua.
+    Arguments: the file's text, its name, what the model writes, other files by name, and the Lua table for
+    `setup`, by default one in which the model is asked for rewrites and completions alone.
     """
 
     def start(
         text: str | bytes,
         name: str = "a.py",
         script: Script | None = Script(),  # noqa: B008  never changed
-        config: str = "require('specedit').setup()",
+        files: Mapping[str, str | bytes] = {},
+        setup: str = "{ next_edit = { model = false } }",
     ) -> Terminal:
         tmux = binary("tmux")
         if tmux is None:
             pytest.skip(why_missing("tmux"))
-        home = Home(tmp_path / f"home{len(opened)}", _ATTACHED + config, script)
+        home = Home(tmp_path / f"home{len(opened)}", person_config(setup), script)
+        for other, content in files.items():
+            home.file(other, content)
         terminal = Terminal(tmux, binary(version), version, home, home.file(name, text))
         opened.append(terminal)
         terminal.until("attached")

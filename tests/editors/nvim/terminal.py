@@ -99,6 +99,12 @@ class Terminal:
         """Wait until a text is nowhere on the screen; gives the screen."""
         return self.until(lambda: text not in self.screen(), seconds)
 
+    def edit(self, name: str) -> None:
+        """Open another file of the home."""
+        self.file = self.home.work / name
+        self.type(f":edit {name}<CR>")
+        self.until(lambda: name in self.screen().splitlines()[-2])
+
     def save(self) -> bytes:
         """What is on the disk after `:w` in normal mode."""
         written = self.file.stat().st_mtime_ns
