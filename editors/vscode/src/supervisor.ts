@@ -1,0 +1,241 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import * as vscode from 'vscode';
+import { Run, type Server, type Start } from './client';
+import { CompletionReports } from './completionReports';
+import { activeInterpreter } from './interpreter';
+import { filledIn } from './placeholders';
+import { whyNot } from './probe';
+import { Restarts } from './restarts';
+import { type Candidate, candidates, onPath, type Surroundings, search } from './server';
+import { environment } from './settings';
+
+/** How the server is; `reason` is for the user, and says what happened. */
+export type ServerState =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'running'; readonly version: string; readonly command: string }
+  | { readonly kind: 'missing'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const NOT_RUNNING = 'SpecEdit is not running. Start it by "SpecEdit: Restart"; "SpecEdit: Show Log" shows why.';
+const MOST_CRASHES = 3;
+const CRASH_SECONDS = 180;
+
+/** Finds the server, starts it, and starts it anew: after a crash, and when it is told to. */
+export class Supervisor implements Server, vscode.Disposable {
+  private readonly stopped = new vscode.EventEmitter<void>();
+  private readonly changed = new vscode.EventEmitter<ServerState>();
+  private readonly handlers = new Map<string, Set<(params: unknown) => void>>();
+  private readonly takenOver = new Map<string, (argument: unknown) => unknown>();
+  private readonly reports = new CompletionReports((method, params) => this.run?.notify(method, params));
+  private readonly restarts = new Restarts(MOST_CRASHES, CRASH_SECONDS);
+  private run: Run | null = null;
+  private turn: Promise<void> = Promise.resolve();
+  private asked = 0;
+  private isDisposed = false;
+  private current: ServerState = { kind: 'starting' };
+  /** What the Python extension said when the server was looked for; undefined where it was not asked. */
+  private interpreter: string | null | undefined;
+
+  /** It ended, or will be started anew. */
+  readonly onDidStop = this.stopped.event;
+  /** It is in another state now. */
+  readonly onDidChangeState = this.changed.event;
+
+  /** @param log where all that is of interest goes, that the server logs too */
+  constructor(private readonly log: vscode.LogOutputChannel) {}
+
+  /** How the server is. */
+  get state(): ServerState {
+    return this.current;
+  }
+
+  get isRunning(): boolean {
+    return this.current.kind === 'running';
+  }
+
+  async command<T>(name: string, argument?: object): Promise<T> {
+    await this.turn;
+    if (this.run === null || !this.isRunning) {
+      throw new Error(NOT_RUNNING);
+    }
+    const sent = { command: name, arguments: argument === undefined ? [] : [argument] };
+    return await this.run.request<T>('workspace/executeCommand', sent);
+  }
+
+  onNotification(method: string, handler: (params: unknown) => void): vscode.Disposable {
+    const handlers = this.handlers.get(method) ?? new Set();
+    if (handlers.size === 0) {
+      this.handlers.set(method, handlers);
+      this.listen(method);
+    }
+    handlers.add(handler);
+    return new vscode.Disposable(() => handlers.delete(handler));
+  }
+
+  takeOver(command: string, handler: (argument: unknown) => unknown): vscode.Disposable {
+    this.takenOver.set(command, handler);
+    return new vscode.Disposable(() => this.takenOver.delete(command));
+  }
+
+  /** Ends the server if it runs, finds it, and starts it; of several at once only the last is done. */
+  restart(): Promise<void> {
+    this.restarts.forget();
+    return this.renew();
+  }
+
+  /** Whether the Python extension has something else to say now than when the server was looked for. */
+  async wouldStartOtherwise(): Promise<boolean> {
+    return this.interpreter !== undefined && this.interpreter !== (await activeInterpreter());
+  }
+
+  /** Ends the server, and waits for that. */
+  async end(): Promise<void> {
+    this.isDisposed = true;
+    await this.turn;
+    await this.stop();
+  }
+
+  dispose(): void {
+    void this.end();
+    this.reports.dispose();
+    this.stopped.dispose();
+    this.changed.dispose();
+  }
+
+  private renew(): Promise<void> {
+    this.asked += 1;
+    const number = this.asked;
+    this.turn = this.turn.then(async () => {
+      if (number !== this.asked || this.isDisposed) {
+        return;
+      }
+      await this.stop();
+      this.change({ kind: 'starting' });
+      this.change(await this.started());
+    });
+    return this.turn;
+  }
+
+  private async stop(): Promise<void> {
+    const { run } = this;
+    this.run = null;
+    if (run !== null) {
+      this.stopped.fire();
+      await run.end();
+    }
+  }
+
+  private async started(): Promise<ServerState> {
+    const env = { ...process.env, ...environment(setting('server.environment')) };
+    const candidate = await this.find(env);
+    if (typeof candidate === 'string') {
+      return { kind: 'missing', reason: candidate };
+    }
+    const run = this.made({ candidate, env });
+    this.run = run;
+    // Before it starts: it tells how the engine is as soon as it may.
+    for (const method of this.handlers.keys()) {
+      this.listen(method);
+    }
+    try {
+      await run.begin();
+    } catch (error) {
+      this.log.error(error instanceof Error ? error : String(error));
+      this.run = null;
+      await run.end();
+      return { kind: 'failed', reason: `The server of SpecEdit, ${candidate.command}, ended as it was started` };
+    }
+    this.reports.focused();
+    this.log.info(`started ${candidate.command} (${candidate.origin}), version ${run.version || 'unknown'}`);
+    return { kind: 'running', version: run.version, command: candidate.command };
+  }
+
+  private made(start: Start): Run {
+    const run: Run = new Run(start, this.log, this.takenOver, this.reports, () => this.crashed(run));
+    return run;
+  }
+
+  /** What starts the server, or why there is none. */
+  private async find(env: NodeJS.ProcessEnv): Promise<Candidate | string> {
+    this.interpreter = undefined;
+    const around = surroundings(env, async () => {
+      this.interpreter = await activeInterpreter();
+      return this.interpreter;
+    });
+    const { found, failures } = await search(candidates(around), (each) => whyNot(each, { cwd: homedir(), env }));
+    for (const { candidate, reason } of failures) {
+      this.log.info(`not started by ${candidate.command} (${candidate.origin}): ${reason}`);
+    }
+    if (found !== null) {
+      return found;
+    }
+    const named = around.path || around.interpreter ? failures[0] : undefined;
+    return named === undefined
+      ? 'SpecEdit did not find the program specedit, nor a Python that has it installed'
+      : `SpecEdit can't be started by ${named.candidate.command}, which ${named.candidate.origin} names: ${named.reason}`;
+  }
+
+  private crashed(run: Run): void {
+    if (this.run !== run) {
+      return;
+    }
+    this.run = null;
+    this.stopped.fire();
+    if (this.restarts.crashed()) {
+      this.log.warn('the server ended unexpectedly, and is started anew');
+      void this.renew();
+    } else {
+      this.change({ kind: 'failed', reason: `The server of SpecEdit ended ${MOST_CRASHES + 1} times within minutes` });
+    }
+  }
+
+  private listen(method: string): void {
+    this.run?.onNotification(method, (params) => {
+      for (const handler of this.handlers.get(method) ?? []) {
+        handler(params);
+      }
+    });
+  }
+
+  private change(state: ServerState): void {
+    this.current = state;
+    if (!this.isDisposed) {
+      this.changed.fire(state);
+    }
+  }
+}
+
+function setting(key: string): unknown {
+  return vscode.workspace.getConfiguration('specedit', vscode.workspace.workspaceFolders?.[0]).get(key);
+}
+
+function surroundings(env: NodeJS.ProcessEnv, activeInterpreter: Surroundings['activeInterpreter']): Surroundings {
+  const folders = (vscode.workspace.workspaceFolders ?? [])
+    .filter((folder) => folder.uri.scheme === 'file')
+    .map((folder) => folder.uri.fsPath);
+  const places = { home: homedir(), workspaceFolder: folders[0] ?? null, env };
+  const path = (value: unknown) => (typeof value === 'string' ? filledIn(value, places) : '');
+  const isWindows = process.platform === 'win32';
+  return {
+    isWindows,
+    isTrusted: vscode.workspace.isTrusted,
+    folders,
+    path: path(setting('server.path')),
+    interpreter: path(setting('server.interpreter')),
+    defaultInterpreter: path(
+      vscode.workspace.getConfiguration('python', vscode.workspace.workspaceFolders?.[0]).get('defaultInterpreterPath'),
+    ),
+    activeInterpreter,
+    onPath: (name) => onPath(name, env[isWindows ? 'Path' : 'PATH'] ?? env.PATH ?? '', isWindows, isProgram),
+  };
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
