@@ -10,6 +10,7 @@ import {
   RevealOutputChannelOn,
   State,
   type StaticFeature,
+  WorkDoneProgress,
 } from 'vscode-languageclient/node';
 import type { CompletionReports } from './completionReports';
 import type { Candidate } from './server';
@@ -29,6 +30,9 @@ export interface Server {
 
   /** Calls `handler` with what each notification of that method tells; holds over restarts. */
   onNotification(method: string, handler: (params: unknown) => void): vscode.Disposable;
+
+  /** Calls `handler` with what is told of the work that was given this token, until the server stops. */
+  onProgress(token: string, handler: (value: unknown) => void): vscode.Disposable;
 
   /** Has `handler` run what a code action names as a command of the server's; it is given the command's argument. */
   takeOver(command: string, handler: (argument: unknown) => unknown): vscode.Disposable;
@@ -126,6 +130,11 @@ export class Run {
   /** Calls `handler` with what each notification of that method tells. */
   onNotification(method: string, handler: (params: unknown) => void): vscode.Disposable {
     return this.client.onNotification(method, handler);
+  }
+
+  /** Calls `handler` with what is told of the work that was given this token. */
+  onProgress(token: string, handler: (value: unknown) => void): vscode.Disposable {
+    return this.client.onProgress(WorkDoneProgress.type, token, handler);
   }
 }
 

@@ -121,6 +121,9 @@ export class ProtocolError extends Error {
 
 type Reader<T> = (value: unknown, name: string) => T;
 
+/** Reads a range, as a user's own key binding gives it. */
+export const readRange = reader<Range>('range', range);
+
 /** Reads a `specedit/hunk`. */
 export const readHunk = reader<Hunk>('specedit/hunk', (value, name) =>
   object(value, name, {

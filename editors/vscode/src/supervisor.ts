@@ -73,6 +73,10 @@ export class Supervisor implements Server, vscode.Disposable {
     return new vscode.Disposable(() => handlers.delete(handler));
   }
 
+  onProgress(token: string, handler: (value: unknown) => void): vscode.Disposable {
+    return this.run?.onProgress(token, handler) ?? new vscode.Disposable(() => undefined);
+  }
+
   takeOver(command: string, handler: (argument: unknown) => unknown): vscode.Disposable {
     this.takenOver.set(command, handler);
     return new vscode.Disposable(() => this.takenOver.delete(command));
