@@ -1,0 +1,156 @@
+--- The language server as the plugin calls it, and how users are told things.
+local M = {}
+
+local NAME = 'specedit'
+
+--- Tell the user something.
+---@param message string
+---@param level? integer One of vim.log.levels.
+function M.notify(message, level)
+  vim.notify('specedit: ' .. message, level or vim.log.levels.INFO, { title = 'specedit' })
+end
+
+--- The client of a buffer, once the server has answered; nil where there is none.
+---@param bufnr integer
+---@return vim.lsp.Client?
+function M.client(bufnr)
+  return vim.lsp.get_clients({ bufnr = bufnr, name = NAME })[1]
+end
+
+--- Why the server can't be started, and what to do about it; nil where it can, as far as can be told.
+---@return string?
+function M.why_not_startable()
+  local config = vim.lsp.config[NAME]
+  local program = config and type(config.cmd) == 'table' and config.cmd[1]
+  if program and vim.fn.executable(program) == 0 then
+    return (
+      "the program '%s' was not found. Install it where your PATH leads (in a checkout: pip install -e '.[local]'), "
+      .. "or name it: require('specedit').setup({ cmd = { '/path/to/specedit', 'lsp' } })."
+    ):format(program)
+  end
+end
+
+--- Why there is no client for a buffer, and what to do about it.
+---@param bufnr integer
+---@return string
+function M.why_not_attached(bufnr)
+  local buffer = vim.bo[bufnr]
+  local config = vim.lsp.config[NAME]
+  if buffer.buftype ~= '' then
+    return ("this buffer is no file ('buftype' is %s). Open the code as a file."):format(buffer.buftype)
+  elseif not vim.lsp.is_enabled or not vim.lsp.is_enabled(NAME) then
+    return "it is not switched on. Put require('specedit').setup() or vim.lsp.enable('specedit') in your init.lua."
+  elseif buffer.filetype == '' then
+    return 'this buffer has no file type, so no language server is started for it. Save it under a name, or :setfiletype.'
+  elseif config.filetypes and not vim.list_contains(config.filetypes, buffer.filetype) then
+    return ("file type %s is not among 'filetypes' in its set-up. Add it there."):format(buffer.filetype)
+  end
+  local missing = M.why_not_startable()
+  if missing then
+    return missing
+  elseif #vim.lsp.get_clients({ name = NAME, _uninitialized = true }) > 0 then
+    return 'the server is starting. Try again in a moment.'
+  end
+  return 'no server runs for this buffer. :checkhealth specedit looks for the reason; :edit starts it again.'
+end
+
+--- The client of a buffer; where there is none, the user is told why.
+---@param bufnr integer
+---@return vim.lsp.Client?
+function M.required_client(bufnr)
+  local client = M.client(bufnr)
+  if not client then
+    M.notify(M.why_not_attached(bufnr), vim.log.levels.ERROR)
+  end
+  return client
+end
+
+--- Have the server run a command on the text as it is now. A failure is told to the user in the server's words.
+---@param bufnr integer
+---@param name string
+---@param argument table?
+---@param callback? fun(err: lsp.ResponseError?, result: any)
+---@return boolean # Whether it was asked.
+function M.command(bufnr, name, argument, callback)
+  local client = M.required_client(bufnr)
+  if not client then
+    return false
+  end
+  local params = { command = name, arguments = { argument } }
+  local function answered(err, result)
+    if err then
+      M.notify(err.message, vim.log.levels.ERROR)
+    end
+    if callback then
+      callback(err, result)
+    end
+  end
+  -- With a real number, changes that wait to be told are told first.
+  return (client:request('workspace/executeCommand', params, answered, bufnr))
+end
+
+--- Tell the server what became of a change. That it does not know the rewrite any more is of no concern to the user.
+---@param client_id integer
+---@param bufnr integer
+---@param name string
+---@param argument table
+function M.report(client_id, bufnr, name, argument)
+  local client = vim.lsp.get_client_by_id(client_id)
+  if client and not client:is_stopped() then
+    client:request('workspace/executeCommand', { command = name, arguments = { argument } }, function() end, bufnr)
+  end
+end
+
+--- The buffer to ask for what concerns no buffer: this one, else any that the server is attached to.
+---@return integer
+local function any_buffer()
+  local bufnr = vim.api.nvim_get_current_buf()
+  if M.client(bufnr) then
+    return bufnr
+  end
+  local client = vim.lsp.get_clients({ name = NAME })[1]
+  return client and next(client.attached_buffers) or bufnr
+end
+
+--- End the shared engine and start it anew.
+function M.restart()
+  M.command(any_buffer(), 'specedit.restartEngine', nil, function(err)
+    if not err then
+      M.notify('the engine was started anew.')
+    end
+  end)
+end
+
+--- Show what was shown and taken, and what it gained.
+function M.statistics()
+  M.command(any_buffer(), 'specedit.statistics', nil, function(err, result)
+    if not err then
+      M.notify(type(result) == 'table' and result.summary or vim.inspect(result))
+    end
+  end)
+end
+
+---@return string
+local function log_file()
+  local configured = require('specedit.config').options.log_file
+  if configured then
+    return vim.fs.normalize(configured)
+  elseif vim.fn.has('mac') == 1 then
+    return vim.fs.normalize('~/Library/Logs/specedit/lsp.log')
+  end
+  return vim.fs.joinpath(vim.env.XDG_STATE_HOME or vim.fs.normalize('~/.local/state'), 'specedit/log/lsp.log')
+end
+
+--- Open the server's log at its end.
+function M.open_log()
+  local file = log_file()
+  if vim.fn.filereadable(file) == 0 then
+    local neovims = vim.lsp.log.get_filename()
+    M.notify(('there is no log at %s yet. Neovim keeps one of its own: %s'):format(file, neovims), vim.log.levels.WARN)
+    return
+  end
+  vim.cmd.view(vim.fn.fnameescape(file))
+  vim.cmd.normal({ 'G', bang = true })
+end
+
+return M
