@@ -21,7 +21,8 @@ def test_ghost_text_is_taken_with_a_key(person: Callable[..., Terminal]):
     nvim.type("<Esc>")
     assert nvim.save() == b"def area(width, height):\n    return width * height\n\n\nprint(area(2, 3))\n"
     nvim.type("u")
-    nvim.until_gone("return")
+    nvim.until_gone("width * height")
+    assert "return" in nvim.screen(), "what was typed is another step"
 
 
 def test_ghost_text_of_several_lines_word_by_word_line_by_line(person: Callable[..., Terminal]):
@@ -79,17 +80,21 @@ def test_completions_can_be_switched_off_and_on(person: Callable[..., Terminal])
     nvim.until("return width * height")
 
 
+def is_marked(nvim: Terminal, text: str) -> bool:
+    """Whether a part of the text that is shown has a colour of its own."""
+    return text in nvim.screen() and text not in nvim.colours()
+
+
 def test_the_next_edit_is_gone_to_and_made(person: Callable[..., Terminal]):
     text = "def label(colour):\n    if not colour:\n        return None\n    return colour.lower()\n"
     nvim = person(text)
     nvim.type("fcciwcolor<Esc>")
-    nvim.until("color")
-    nvim.until(lambda: nvim.screen().count("color") > 1 and "not color" in nvim.screen())
+    nvim.until(lambda: is_marked(nvim, "colour:"))
     nvim.type("gn")
     nvim.until(" 2:")
     nvim.type("gn")
     nvim.until("    if not color:")
-    nvim.until(lambda: "return color.lower" in nvim.screen())
+    nvim.until(lambda: is_marked(nvim, "colour.lower"))
     nvim.type("gn")
     nvim.until(" 4:")
     nvim.type("gn")

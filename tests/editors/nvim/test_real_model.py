@@ -18,6 +18,7 @@ SHAPES = (ROOT / "specedit/bench/edits/small/shapes.py").read_text()
 UNION = SHAPES[SHAPES.index("def union") : SHAPES.index("def scaled")]
 RENAME = "Rename the variable res to bounds."
 
+NAMES = ("street", "city", "country", "phone", "email", "website", "language", "currency")
 #: Long enough to be in the middle of for a while.
 CHECKS = "".join(
     f"""\
