@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.editors.nvim.home import Home
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 COLUMNS, LINES = 100, 36
 
 #: Nobody types on sooner; a terminal can't tell an Escape that is followed at once from an Alt key.

@@ -28,6 +28,7 @@ def meant(content: bytes) -> bytes:
 def test_every_file_has_the_bytes_that_were_meant(person: Callable[..., Terminal]):
     script = Script(answers=[fenced(meant(content).decode()) for content in FILES.values()])
     nvim = person("", name="first.py", script=script, files=FILES)
+    nvim.type(":set nofixendofline<CR>")
     for name, content in FILES.items():
         nvim.edit(name)
         nvim.type(":%SpecEdit Rename it<CR>")

@@ -59,6 +59,11 @@ def previewed(nvim: Terminal) -> str:
     return nvim.until(lambda: all(line in nvim.screen() for line in NEW_LINES) and "4 changes" in nvim.screen())
 
 
+def said(nvim: Terminal) -> str:
+    """The screen without its ends of lines: a message may go over several."""
+    return nvim.screen().replace("\n", "")
+
+
 def select_and_ask(nvim: Terminal) -> None:
     nvim.type("/def<CR>V/return<CR>:SpecEdit Use floats<CR>")
 
@@ -170,8 +175,9 @@ def test_typing_inside_while_the_model_writes_ends_it_and_loses_nothing(person: 
     select_and_ask(nvim)
     first_change_is_shown(nvim)
     nvim.type("9GAs<Esc>")
-    nvim.until("changed where it was being rewritten")
+    nvim.until(lambda: "the text was changed while the model wrote" in said(nvim))
     nvim.until_gone(NEW_LINES[0])
+    assert "Press ENTER" not in nvim.screen(), "nobody who types is held up"
     assert nvim.save().decode() == BEFORE.replace("shape.scale", "shape.scales")
 
 
@@ -191,5 +197,7 @@ def test_a_rewrite_is_cancelled(person: Callable[..., Terminal], keys: str):
 def test_what_the_guard_refuses_is_told(person: Callable[..., Terminal]):
     nvim = person(BEFORE, script=Script(answers=[fenced("def area(shape):\n    return ((\n")]))
     select_and_ask(nvim)
-    nvim.until("syntax")
+    nvim.until(lambda: "no longer parse as python" in said(nvim))
+    nvim.until_gone("rewriting")
+    assert "Press ENTER" not in nvim.screen()
     assert nvim.save().decode() == BEFORE
