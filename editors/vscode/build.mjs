@@ -1,11 +1,13 @@
 // Bundles the extension into dist/extension.js; with --tests, each unit test into dist/test/ instead.
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
 const isForTests = process.argv.includes('--tests');
 const isForProduction = process.argv.includes('--production');
 const tests = join('test', 'unit');
+
+rmSync(isForTests ? join('dist', 'test') : join('dist', 'extension.js.map'), { recursive: true, force: true });
 
 await build({
   bundle: true,

@@ -49,11 +49,16 @@ export function appearance(server: ServerState, engine: Status | null, isComplet
     case 'starting':
       return plain('$(loading~spin) SpecEdit', 'is starting');
     case 'missing':
-      return troubled('was not found', server.reason, 'Install it, or choose the Python that has it.', [
-        INSTALL,
-        CHOOSE_INTERPRETER,
-        SHOW_LOG,
-      ]);
+      return server.setting === null
+        ? troubled('was not found', server.reason, 'Install it, or choose the Python that has it.', [
+            INSTALL,
+            CHOOSE_INTERPRETER,
+            SHOW_LOG,
+          ])
+        : troubled('was not found', server.reason, 'Correct the setting, or empty it to have specedit looked for.', [
+            { ...SETTINGS, argument: `@id:${server.setting}` },
+            SHOW_LOG,
+          ]);
     case 'failed':
       return troubled('is not running', server.reason, 'Its log says why.', [RESTART, SHOW_LOG]);
     case 'running':

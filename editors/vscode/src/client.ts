@@ -100,9 +100,21 @@ export class Run {
     return this.client.initializeResult?.serverInfo?.version ?? '';
   }
 
-  /** Starts the server; it can be asked when this has resolved. */
-  begin(): Promise<void> {
-    return this.client.start();
+  /**
+   * Starts the server; it can be asked when this has resolved.
+   *
+   * @throws an Error when it ends, or does not answer within a minute.
+   */
+  async begin(): Promise<void> {
+    let waiting: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      waiting = setTimeout(() => reject(new Error('the server did not answer within a minute')), 60_000);
+    });
+    try {
+      await Promise.race([this.client.start(), late]);
+    } finally {
+      clearTimeout(waiting);
+    }
   }
 
   /** Ends the server, by force if it takes longer than two seconds. */

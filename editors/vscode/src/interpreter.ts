@@ -19,8 +19,12 @@ export async function activeInterpreter(): Promise<string | null> {
     return null;
   }
   const chosen = environments.getActiveEnvironmentPath(vscode.workspace.workspaceFolders?.[0]?.uri);
-  const resolved = await environments.resolveEnvironment(chosen);
-  return resolved?.executable.uri?.fsPath ?? null;
+  try {
+    const resolved = await environments.resolveEnvironment(chosen);
+    return resolved?.executable.uri?.fsPath ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** Calls `handler` whenever another interpreter is chosen. */

@@ -14,7 +14,8 @@ import { environment } from './settings';
 export type ServerState =
   | { readonly kind: 'starting' }
   | { readonly kind: 'running'; readonly version: string; readonly command: string }
-  | { readonly kind: 'missing'; readonly reason: string }
+  /** `setting` names the one that says where the server is, where one does. */
+  | { readonly kind: 'missing'; readonly reason: string; readonly setting: string | null }
   | { readonly kind: 'failed'; readonly reason: string };
 
 const NOT_RUNNING = 'SpecEdit is not running. Start it by "SpecEdit: Restart"; "SpecEdit: Show Log" shows why.';
@@ -116,7 +117,7 @@ export class Supervisor implements Server, vscode.Disposable {
       }
       await this.stop();
       this.change({ kind: 'starting' });
-      this.change(await this.started());
+      this.change(await this.started().catch((error: unknown) => this.failed(error, 'could not be started')));
     });
     return this.turn;
   }
@@ -133,8 +134,8 @@ export class Supervisor implements Server, vscode.Disposable {
   private async started(): Promise<ServerState> {
     const env = { ...process.env, ...environment(setting('server.environment')) };
     const candidate = await this.find(env);
-    if (typeof candidate === 'string') {
-      return { kind: 'missing', reason: candidate };
+    if ('kind' in candidate) {
+      return candidate;
     }
     const run = this.made({ candidate, env });
     this.run = run;
@@ -145,10 +146,9 @@ export class Supervisor implements Server, vscode.Disposable {
     try {
       await run.begin();
     } catch (error) {
-      this.log.error(error instanceof Error ? error : String(error));
       this.run = null;
       await run.end();
-      return { kind: 'failed', reason: `The server of SpecEdit, ${candidate.command}, ended as it was started` };
+      return this.failed(error, `(${candidate.command}) ended or did not answer when it was started`);
     }
     this.reports.focused();
     this.log.info(`started ${candidate.command} (${candidate.origin}), version ${run.version || 'unknown'}`);
@@ -160,8 +160,8 @@ export class Supervisor implements Server, vscode.Disposable {
     return run;
   }
 
-  /** What starts the server, or why there is none. */
-  private async find(env: NodeJS.ProcessEnv): Promise<Candidate | string> {
+  /** What starts the server, or why nothing does. */
+  private async find(env: NodeJS.ProcessEnv): Promise<Candidate | ServerState> {
     this.interpreter = undefined;
     const around = surroundings(env, async () => {
       this.interpreter = await activeInterpreter();
@@ -175,9 +175,18 @@ export class Supervisor implements Server, vscode.Disposable {
       return found;
     }
     const named = around.path || around.interpreter ? failures[0] : undefined;
-    return named === undefined
-      ? 'SpecEdit did not find the program specedit, nor a Python that has it installed'
-      : `SpecEdit can't be started by ${named.candidate.command}, which ${named.candidate.origin} names: ${named.reason}`;
+    if (named !== undefined) {
+      const { command, origin } = named.candidate;
+      const reason = `SpecEdit can't be started by ${command}, which the setting ${origin} names: ${named.reason}`;
+      return { kind: 'missing', reason, setting: origin };
+    }
+    const reason = 'SpecEdit found neither the program specedit nor a Python that has it installed';
+    return { kind: 'missing', reason, setting: null };
+  }
+
+  private failed(error: unknown, what: string): ServerState {
+    this.log.error(error instanceof Error ? error : String(error));
+    return { kind: 'failed', reason: `The server of SpecEdit ${what}` };
   }
 
   private crashed(run: Run): void {
