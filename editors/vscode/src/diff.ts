@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { type Proposal, proposed } from './proposal';
+import { type PlacedHunk, type Proposal, proposed } from './proposal';
 import type { Sessions } from './sessions';
 
 /** The scheme of documents that show what another one becomes. */
@@ -26,9 +26,20 @@ export class Diffs implements vscode.TextDocumentContentProvider, vscode.Disposa
     return document ? this.proposal(document).text : '';
   }
 
-  /** What a document becomes, and where the changes are in that. */
-  proposal(document: vscode.TextDocument): Proposal {
+  /** What a document becomes. */
+  private proposal(document: vscode.TextDocument): Proposal {
     return proposed(document.getText(), this.sessions.open(document));
+  }
+
+  /** The open changes in `document` and their lines, in itself or in what it becomes, as `shown` says. */
+  places(shown: vscode.Uri, document: vscode.TextDocument): readonly PlacedHunk[] {
+    if (shown.scheme === SCHEME) {
+      return this.proposal(document).places;
+    }
+    return this.sessions.open(document).map((hunk) => {
+      const { start, end } = hunk.range;
+      return { hunk, lines: { first: start.line, end: end.character > 0 ? end.line + 1 : end.line } };
+    });
   }
 
   /** The document of which `uri` is what it becomes, or that it names itself; undefined where it isn't open. */
@@ -45,8 +56,7 @@ export class Diffs implements vscode.TextDocumentContentProvider, vscode.Disposa
       await vscode.languages.setTextDocumentLanguage(preview, document.languageId);
     }
     const name = document.uri.path.split('/').pop() ?? '';
-    const { places } = this.proposal(document);
-    const at = places.find(({ hunk }) => hunk.range.end.line >= line)?.lines.first ?? 0;
+    const at = this.proposal(document).places.find(({ hunk }) => hunk.range.end.line >= line)?.lines.first ?? 0;
     await vscode.commands.executeCommand('vscode.diff', document.uri, uri, `${name} (what SpecEdit proposes)`, {
       preview: true,
       selection: new vscode.Range(at, 0, at, 0),

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import type { Diffs } from './diff';
 import { linesOf } from './proposal';
 import type { OpenHunk, Session } from './session';
 import type { Sessions } from './sessions';
@@ -7,56 +8,61 @@ import type { Sessions } from './sessions';
 export class Lenses implements vscode.CodeLensProvider {
   readonly onDidChangeCodeLenses: vscode.Event<void>;
 
-  /** For what `sessions` propose. */
-  constructor(private readonly sessions: Sessions) {
+  /** For what `sessions` propose, in the documents and in their `diffs`. */
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly diffs: Diffs,
+  ) {
     const changed = new vscode.EventEmitter<void>();
     sessions.onDidChange(() => changed.fire());
     this.onDidChangeCodeLenses = changed.event;
   }
 
-  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
-    return this.sessions.in(document).flatMap((session) => [...ofSession(session, document), ...ofHunks(session)]);
+  provideCodeLenses(shown: vscode.TextDocument): vscode.CodeLens[] {
+    const document = this.diffs.documentOf(shown.uri);
+    if (!document) {
+      return [];
+    }
+    const ofSessions = this.sessions.in(document).flatMap((session) => {
+      const line = Math.min(session.region.first, shown.lineCount - 1);
+      return session.outcome ? toDecide(session, line) : toWaitFor(session, line);
+    });
+    const places = this.diffs.places(shown.uri, document).filter(({ hunk }) => hunk.session.outcome);
+    return [...ofSessions, ...places.flatMap(({ hunk, lines }) => toDecideOn(hunk, lines.first))];
   }
 }
 
-function ofSession(session: Session, document: vscode.TextDocument): vscode.CodeLens[] {
-  const line = Math.min(session.region.first, document.lineCount - 1);
-  const argument = { session: session.id };
-  const told = count(session.undecided);
-  if (!session.outcome) {
-    const percent = session.percent > 0 ? ` ${session.percent}%` : '';
-    const soFar = session.undecided > 0 ? `, ${told} so far` : '';
-    return [
-      lens(line, `$(loading~spin) Rewriting ${session.label}${percent}${soFar}`, 'specedit.showDiff', argument),
-      lens(line, 'Cancel', 'specedit.cancelChanges', argument),
-    ];
-  }
-  const one = session.undecided === 1;
+function toWaitFor({ id, label, percent, undecided }: Session, line: number): vscode.CodeLens[] {
+  const share = percent > 0 ? ` ${percent}%` : '';
+  const soFar = undecided > 0 ? `, ${count(undecided)} so far` : '';
   return [
-    lens(line, `$(sparkle) ${told} in ${session.label}`, 'specedit.nextChange', argument),
-    ...(one
-      ? []
-      : [
-          lens(line, 'Accept All', 'specedit.acceptAllChanges', argument),
-          lens(line, 'Reject All', 'specedit.rejectAllChanges', argument),
-        ]),
-    lens(line, 'Regenerate', 'specedit.regenerateChanges', argument),
-    lens(line, 'Show Diff', 'specedit.showDiff', argument),
+    lens(line, `$(loading~spin) Rewriting ${label}${share}${soFar}`, 'specedit.nextChange', { session: id }),
+    lens(line, 'Cancel', 'specedit.cancelChanges', { session: id }),
   ];
 }
 
-function ofHunks(session: Session): vscode.CodeLens[] {
-  if (!session.outcome) {
-    return [];
-  }
-  return session.open.flatMap((hunk) => {
-    const { line } = hunk.range.start;
-    const argument = { session: session.id, id: hunk.id };
-    return [
-      lens(line, `$(check) Accept ${sizeOf(hunk)}`, 'specedit.acceptChange', argument),
-      lens(line, '$(x) Reject', 'specedit.rejectChange', argument),
-    ];
-  });
+function toDecide({ id, label, undecided, open }: Session, line: number): vscode.CodeLens[] {
+  const lost = undecided - open.length;
+  const isOf = lost > 0 ? `, of which ${lost} no longer ${lost === 1 ? 'fits' : 'fit'}` : '';
+  const all: readonly [string, string][] = [
+    ['Accept All', 'specedit.acceptAllChanges'],
+    ['Reject All', 'specedit.rejectAllChanges'],
+  ];
+  const can: readonly [string, string][] = [
+    [`$(sparkle) ${count(undecided)} in ${label}${isOf}`, 'specedit.nextChange'],
+    ...(undecided > 1 || lost > 0 ? all : []),
+    ['Regenerate', 'specedit.regenerateChanges'],
+    ['Show Diff', 'specedit.showDiff'],
+  ];
+  return can.map(([title, command]) => lens(line, title, command, { session: id }));
+}
+
+function toDecideOn(hunk: OpenHunk, line: number): vscode.CodeLens[] {
+  const argument = { session: hunk.session.id, id: hunk.id };
+  return [
+    lens(line, `Accept ${sizeOf(hunk)}`, 'specedit.acceptChange', argument),
+    lens(line, 'Reject', 'specedit.rejectChange', argument),
+  ];
 }
 
 /** How many lines a change adds and removes. */

@@ -1,8 +1,9 @@
 import * as vscode from 'vscode';
 import { type Replacement, replaceAll, toRange } from './apply';
 import type { Server } from './client';
-import { MARGIN, shownLine } from './ghost';
+import { shown } from './ghost';
 import { splitLines, withPlainEnds } from './lines';
+import { GHOST } from './preview';
 import { type NextEdit, readNextEdit } from './protocol';
 
 /** The next edit: shown where it would be made, and made on demand. Everything ends with what is returned. */
@@ -21,9 +22,7 @@ class NextEdits implements vscode.Disposable {
     overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.infoForeground'),
     overviewRulerLane: vscode.OverviewRulerLane.Full,
   });
-  private readonly added = vscode.window.createTextEditorDecorationType({
-    after: { margin: MARGIN, color: new vscode.ThemeColor('editorGhostText.foreground'), fontStyle: 'italic' },
-  });
+  private readonly added = vscode.window.createTextEditorDecorationType({ after: GHOST });
   private readonly status = vscode.window.createStatusBarItem('specedit.nextEdit', vscode.StatusBarAlignment.Left);
   private readonly registrations: vscode.Disposable[];
   private proposed: Proposed | undefined;
@@ -74,9 +73,9 @@ class NextEdits implements vscode.Disposable {
     const place = toRange(range);
     const isThere = editor?.document === document && isAt(editor.selection.active.line, place);
     if (!isThere) {
-      const shown = editor?.document === document ? editor : await vscode.window.showTextDocument(document);
-      shown.selection = new vscode.Selection(place.start, place.start);
-      shown.revealRange(place, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      const shownIn = editor?.document === document ? editor : await vscode.window.showTextDocument(document);
+      shownIn.selection = new vscode.Selection(place.start, place.start);
+      shownIn.revealRange(place, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
       return;
     }
     this.dismiss();
@@ -163,6 +162,6 @@ function ghostOf({ document, range, newText }: Proposed): vscode.DecorationOptio
   const whole = first.text.slice(0, range.start.character) + newText + last.text.slice(range.end.character);
   return {
     range: new vscode.Range(first.range.end, first.range.end),
-    renderOptions: { after: { contentText: shownLine('\u2192', splitLines(whole)) } },
+    renderOptions: { after: { contentText: shown('\u2192', splitLines(whole)) } },
   };
 }

@@ -1,11 +1,18 @@
 import * as vscode from 'vscode';
 import { toRange } from './apply';
-import { MARGIN, shownLine } from './ghost';
+import { ghosts, replacedParts } from './ghost';
 import { sizeOf } from './lenses';
 import { splitLines } from './lines';
 import { linesOf } from './proposal';
 import type { OpenHunk, Session } from './session';
 import type { Sessions } from './sessions';
+
+/** How new text looks that is shown after a line. */
+export const GHOST: vscode.ThemableDecorationAttachmentRenderOptions = {
+  margin: '0 0 0 2ch',
+  color: new vscode.ThemeColor('editor.foreground'),
+  backgroundColor: new vscode.ThemeColor('diffEditor.insertedTextBackground'),
+};
 
 /** Shows in the editors of a document what is proposed there. No character of it is touched. */
 export class Preview implements vscode.Disposable {
@@ -16,12 +23,11 @@ export class Preview implements vscode.Disposable {
     overviewRulerLane: vscode.OverviewRulerLane.Left,
   });
   private readonly removed = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('diffEditor.removedLineBackground'),
     overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.modifiedForeground'),
     overviewRulerLane: vscode.OverviewRulerLane.Full,
   });
-  private readonly removedPart = vscode.window.createTextEditorDecorationType({
+  private readonly replaced = vscode.window.createTextEditorDecorationType({
     backgroundColor: new vscode.ThemeColor('diffEditor.removedTextBackground'),
   });
   private readonly added = vscode.window.createTextEditorDecorationType({
@@ -32,9 +38,7 @@ export class Preview implements vscode.Disposable {
     overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.addedForeground'),
     overviewRulerLane: vscode.OverviewRulerLane.Full,
   });
-  private readonly ghost = vscode.window.createTextEditorDecorationType({
-    after: { margin: MARGIN, color: new vscode.ThemeColor('editorGhostText.foreground'), fontStyle: 'italic' },
-  });
+  private readonly ghost = vscode.window.createTextEditorDecorationType({ after: GHOST });
   private readonly registrations: vscode.Disposable[];
 
   /** Show what `sessions` propose, as it comes. */
@@ -42,13 +46,17 @@ export class Preview implements vscode.Disposable {
     this.registrations = [
       this.region,
       this.removed,
-      this.removedPart,
+      this.replaced,
       this.added,
       this.ghost,
-      sessions.onDidChange((document) => this.show(document)),
+      sessions.onDidChange((document) => {
+        for (const editor of vscode.window.visibleTextEditors.filter((one) => one.document === document)) {
+          this.show(editor);
+        }
+      }),
       vscode.window.onDidChangeVisibleTextEditors((editors) => {
-        for (const { document } of editors) {
-          this.show(document);
+        for (const editor of editors) {
+          this.show(editor);
         }
       }),
     ];
@@ -58,38 +66,44 @@ export class Preview implements vscode.Disposable {
     vscode.Disposable.from(...this.registrations).dispose();
   }
 
-  private show(document: vscode.TextDocument): void {
-    for (const editor of vscode.window.visibleTextEditors.filter((one) => one.document === document)) {
-      this.draw(editor, this.sessions.in(document));
-    }
-  }
-
-  private draw(editor: vscode.TextEditor, sessions: readonly Session[]): void {
+  private show(editor: vscode.TextEditor): void {
     const { document } = editor;
+    // A diff shows all of it in its own way.
+    const sessions = isSideOfDiff(editor) ? [] : this.sessions.in(document);
     const hunks = sessions.flatMap((session) => session.open);
-    const writing = sessions.filter((session) => !session.outcome).map((session) => regionOf(session, document));
-    editor.setDecorations(this.region, writing);
+    const marked = (range: vscode.Range, hunk: OpenHunk) => ({ range, hoverMessage: hover(hunk) });
     editor.setDecorations(
-      this.removed,
-      hunks
-        .filter((hunk) => hunk.oldText)
-        .map((hunk) => ({ range: linesIn(hunk), hoverMessage: hover(hunk, document) })),
+      this.region,
+      sessions.filter((session) => !session.outcome).map((session) => regionOf(session, document)),
     );
     editor.setDecorations(
-      this.removedPart,
-      hunks.flatMap((hunk) => partOf(hunk) ?? []),
+      this.removed,
+      hunks.flatMap((hunk) => linesIn(hunk, document).map((range) => marked(range, hunk))),
     );
     editor.setDecorations(
       this.added,
-      hunks
-        .filter((hunk) => !hunk.oldText)
-        .map((hunk) => ({ range: toRange(hunk.range), hoverMessage: hover(hunk, document) })),
+      hunks.filter(({ oldText }) => !oldText).map((hunk) => marked(toRange(hunk.range), hunk)),
+    );
+    editor.setDecorations(
+      this.replaced,
+      hunks.flatMap(replacedParts).map(({ line, first, end }) => new vscode.Range(line, first, line, end)),
     );
     editor.setDecorations(
       this.ghost,
-      hunks.flatMap((hunk) => ghostOf(hunk, document)),
+      hunks.flatMap(ghosts).map(({ line, text }) => {
+        const { end } = document.lineAt(line).range;
+        return { range: new vscode.Range(end, end), renderOptions: { after: { contentText: text } } };
+      }),
     );
   }
+}
+
+function isSideOfDiff({ document, viewColumn }: vscode.TextEditor): boolean {
+  const name = document.uri.toString();
+  return vscode.window.tabGroups.all.some(({ activeTab }) => {
+    const input = activeTab?.input;
+    return input instanceof vscode.TabInputTextDiff && input.original.toString() === name && viewColumn === undefined;
+  });
 }
 
 function regionOf({ region }: Session, document: vscode.TextDocument): vscode.Range {
@@ -97,48 +111,15 @@ function regionOf({ region }: Session, document: vscode.TextDocument): vscode.Ra
   return document.validateRange(new vscode.Range(region.first, 0, last, 0));
 }
 
-/** The lines that a change removes. */
-function linesIn({ range, oldText }: OpenHunk): vscode.Range {
-  return new vscode.Range(range.start.line, 0, range.start.line + Math.max(1, linesOf(oldText)) - 1, 0);
+/** The lines that a change removes, each without its indent, so that what is shown after it stands apart. */
+function linesIn({ range, oldText }: OpenHunk, document: vscode.TextDocument): vscode.Range[] {
+  return Array.from({ length: linesOf(oldText) }, (_, index) => {
+    const line = document.lineAt(range.start.line + index);
+    return line.range.with(new vscode.Position(line.lineNumber, line.firstNonWhitespaceCharacterIndex));
+  });
 }
 
-/** Of a single line that is replaced, what becomes another. */
-function partOf({ range, oldText, newText }: OpenHunk): vscode.Range | undefined {
-  if (linesOf(oldText) !== 1 || linesOf(newText) !== 1) {
-    return undefined;
-  }
-  const [old = '', next = ''] = [splitLines(oldText)[0], splitLines(newText)[0]];
-  const most = Math.min(old.length, next.length);
-  let before = 0;
-  while (before < most && old[before] === next[before]) {
-    before += 1;
-  }
-  let after = 0;
-  while (after < most - before && old.at(-1 - after) === next.at(-1 - after)) {
-    after += 1;
-  }
-  const { line } = range.start;
-  return before < old.length - after ? new vscode.Range(line, before, line, old.length - after) : undefined;
-}
-
-/** The new lines of a change, as far as a line has room for them. */
-function ghostOf(hunk: OpenHunk, document: vscode.TextDocument): vscode.DecorationOptions[] {
-  const { newText, oldText, range } = hunk;
-  if (!newText) {
-    return [];
-  }
-  const lines = splitLines(newText).slice(0, linesOf(newText));
-  const line = oldText ? range.start.line : Math.max(0, range.start.line - 1);
-  const end = document.lineAt(Math.min(line, document.lineCount - 1)).range.end;
-  return [
-    {
-      range: new vscode.Range(end, end),
-      renderOptions: { after: { contentText: shownLine(oldText ? '\u2192' : '\u21b5 +', lines) } },
-    },
-  ];
-}
-
-function hover(hunk: OpenHunk, document: vscode.TextDocument): vscode.MarkdownString {
+function hover(hunk: OpenHunk): vscode.MarkdownString {
   const lines = (text: string, sign: string): string[] =>
     splitLines(text)
       .slice(0, linesOf(text))
@@ -157,6 +138,5 @@ function hover(hunk: OpenHunk, document: vscode.TextDocument): vscode.MarkdownSt
       ].join(' &nbsp; '),
     );
   }
-  text.baseUri = document.uri;
   return text;
 }

@@ -1,16 +1,21 @@
 import { Lines } from './lines';
 import type { LineSpan, OpenHunk } from './session';
 
+/** A change, and its lines in a text: none where it only adds, or only removes. */
+export interface PlacedHunk {
+  readonly hunk: OpenHunk;
+  readonly lines: LineSpan;
+}
+
 /** A text with changes made in it, and where they are. */
 export interface Proposal {
   readonly text: string;
-  /** The lines that each change brought, in the order of the changes. */
-  readonly places: readonly { readonly hunk: OpenHunk; readonly lines: LineSpan }[];
+  readonly places: readonly PlacedHunk[];
 }
 
 /** What `text` becomes with `hunks`, which are sorted and apart from each other. */
 export function proposed(text: string, hunks: readonly OpenHunk[]): Proposal {
-  const places: { hunk: OpenHunk; lines: LineSpan }[] = [];
+  const places: PlacedHunk[] = [];
   let lines = Lines.of(text);
   let grown = 0;
   for (const hunk of hunks) {
@@ -32,6 +37,6 @@ export function linesOf(text: string): number {
 }
 
 /** The change at a line, else the next one below, else the first; undefined where there is none. */
-export function nearest<T>(items: readonly T[], lines: (item: T) => LineSpan, line: number): T | undefined {
-  return items.find((item) => line < Math.max(lines(item).end, lines(item).first + 1)) ?? items[0];
+export function nearest<T extends { readonly lines: LineSpan }>(items: readonly T[], line: number): T | undefined {
+  return items.find(({ lines }) => line < Math.max(lines.end, lines.first + 1)) ?? items[0];
 }

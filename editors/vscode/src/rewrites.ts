@@ -1,12 +1,13 @@
 import * as vscode from 'vscode';
 import { replaceAll, toRange } from './apply';
 import type { Server } from './client';
-import { Diffs, SCHEME } from './diff';
+import { Diffs } from './diff';
+import { fitsGhosts } from './ghost';
 import { History } from './history';
 import { count, Lenses } from './lenses';
 import { Preview } from './preview';
 import { askInstruction } from './prompt';
-import { nearest } from './proposal';
+import { nearest, type PlacedHunk } from './proposal';
 import { type Range, readRange, readRewriteArgument } from './protocol';
 import type { OpenHunk, Session } from './session';
 import { type Ended, Sessions } from './sessions';
@@ -19,7 +20,7 @@ export function register(context: vscode.ExtensionContext, server: Server): vsco
   return vscode.Disposable.from(
     rewrites,
     new Preview(sessions),
-    vscode.languages.registerCodeLensProvider({ pattern: '**' }, new Lenses(sessions)),
+    vscode.languages.registerCodeLensProvider({ pattern: '**' }, new Lenses(sessions, diffs)),
     diffs,
     sessions,
   );
@@ -113,7 +114,12 @@ class Rewrites implements vscode.Disposable {
     };
     const instruction = given.instruction ?? (await askInstruction(this.history, titleOf(selected(), document)));
     if (instruction) {
-      await this.start(document, selected(), instruction, document.version);
+      const part = selected();
+      await this.start(document, part, instruction, document.version);
+      if (editor.selection.isEqual(part)) {
+        // What is proposed is not to be seen through a selection.
+        editor.selection = new vscode.Selection(part.start, part.start);
+      }
     }
   }
 
@@ -215,7 +221,7 @@ class Rewrites implements vscode.Disposable {
     }
     mustBeDone(hunk.session);
     if (await this.decide(hunk.session, [hunk], verdict, hunk.session.undecided === 1)) {
-      this.goOn(place, hunk);
+      this.goOn(place);
     }
   }
 
@@ -300,9 +306,9 @@ class Rewrites implements vscode.Disposable {
   }
 
   /** After one is decided on, go to the next. */
-  private goOn(place: Place | undefined, decided: OpenHunk): void {
+  private goOn(place: Place | undefined): void {
     if (place && vscode.window.activeTextEditor === place.editor) {
-      const next = nearest(this.spans(place), ({ lines }) => lines, decided.range.start.line);
+      const next = nearest(this.spans(place), place.editor.selection.active.line);
       if (next) {
         reveal(place.editor, next.lines.first);
       }
@@ -311,8 +317,10 @@ class Rewrites implements vscode.Disposable {
 
   private showEnd({ session, document, end }: Ended): void {
     if (end.outcome === 'ready') {
-      const isDiff = vscode.workspace.getConfiguration('specedit', document).get('rewrite.preview') === 'diff';
-      if (isDiff && vscode.window.activeTextEditor?.document === document) {
+      const preview = vscode.workspace.getConfiguration('specedit', document).get('rewrite.preview');
+      const isDiff = preview === 'diff' || (preview !== 'inline' && !session.open.every(fitsGhosts));
+      // Who is writing in it, or elsewhere, goes on.
+      if (isDiff && !session.isEdited && vscode.window.activeTextEditor?.document === document) {
         void this.diffs.show(document, session.open[0]?.range.start.line ?? session.region.first);
       }
     } else if (end.outcome !== 'cancelled') {
@@ -384,7 +392,8 @@ class Rewrites implements vscode.Disposable {
       return this.sessions.named(name);
     }
     const sessions = place ? this.sessions.in(place.document).filter(isMeant) : [];
-    return place && nearest(sessions, ({ region }) => region, place.editor.selection.active.line);
+    const regions = sessions.map((session) => ({ session, lines: session.region }));
+    return place && nearest(regions, place.editor.selection.active.line)?.session;
   }
 
   private hunkAt(named: unknown, place: Place | undefined): OpenHunk | undefined {
@@ -393,18 +402,11 @@ class Rewrites implements vscode.Disposable {
       return this.sessions.named(name)?.hunk(id);
     }
     const spans = place ? this.spans(place).filter(({ hunk }) => isNamed(hunk.session, named)) : [];
-    return place && nearest(spans, ({ lines }) => lines, place.editor.selection.active.line)?.hunk;
+    return place && nearest(spans, place.editor.selection.active.line)?.hunk;
   }
 
-  /** The open changes and their lines, in the text that the user looks at. */
-  private spans({ editor, document }: Place): { hunk: OpenHunk; lines: { first: number; end: number } }[] {
-    if (editor.document.uri.scheme === SCHEME) {
-      return [...this.diffs.proposal(document).places];
-    }
-    return this.sessions.open(document).map((hunk) => {
-      const { start, end } = hunk.range;
-      return { hunk, lines: { first: start.line, end: end.character > 0 ? end.line + 1 : end.line } };
-    });
+  private spans({ editor, document }: Place): readonly PlacedHunk[] {
+    return this.diffs.places(editor.document.uri, document);
   }
 }
 

@@ -53,6 +53,9 @@ export class Session {
   /** How much of the answer there is. */
   percent = 0;
 
+  /** Whether the document was changed while the model wrote. */
+  isEdited = false;
+
   private lines: Lines;
   private version: number;
   private steps: Step[] = [];
@@ -92,6 +95,7 @@ export class Session {
         follow(hunk, step);
       }
       if (!this.outcome) {
+        this.isEdited = true;
         this.steps.push(step);
       }
     }
