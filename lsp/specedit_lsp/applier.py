@@ -64,8 +64,8 @@ class Applier:
                     )
                 if not await self._arrives(document, expected) and document.version == version:
                     raise UsageError(
-                        "the editor says that it applied the edit, but its text is the same as before. "
-                        "Ask again, and don't type until the edit is there."
+                        "the editor says that it applied the edit, but its text is the same as before. Unless you "
+                        "declined it, or it is shown to you first, ask again, and don't type until the edit is there."
                     )
             finally:
                 self._under_way.discard(key)
