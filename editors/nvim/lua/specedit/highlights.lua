@@ -2,6 +2,7 @@
 local M = {}
 
 local DARK, LIGHT = 0x101010, 0xffffff
+local GREEN, RED = 0x2ea043, 0xf85149
 
 ---@param name string
 ---@return vim.api.keyset.get_hl_info
@@ -29,7 +30,7 @@ end
 local function define_background(name, colour, diff)
   local behind = group('Normal').bg or (vim.o.background == 'dark' and DARK or LIGHT)
   local terminal = group(diff)
-  for suffix, share in pairs({ [''] = 0.16, Text = 0.36 }) do
+  for suffix, share in pairs({ [''] = 0.18, Text = 0.42 }) do
     vim.api.nvim_set_hl(0, name .. suffix, {
       default = true,
       bg = mixed(behind, colour, share),
@@ -42,8 +43,8 @@ end
 
 --- Define all of them, now and whenever the colour scheme changes.
 function M.define()
-  define_background('SpecEditAdded', group('Added').fg or 0x3fb950, 'DiffAdd')
-  define_background('SpecEditRemoved', group('Removed').fg or 0xf85149, 'DiffDelete')
+  define_background('SpecEditAdded', GREEN, 'DiffAdd')
+  define_background('SpecEditRemoved', RED, 'DiffDelete')
   for name, link in pairs({
     SpecEditRegion = 'Special',
     SpecEditHint = 'Comment',

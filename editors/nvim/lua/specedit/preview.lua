@@ -8,7 +8,7 @@ local word_diff = require('specedit.word_diff')
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('specedit.preview')
-local REMOVED_PRIORITY, REMOVED_TEXT_PRIORITY = 190, 195
+local SIGN_PRIORITY, REMOVED_PRIORITY, REMOVED_TEXT_PRIORITY = 5, 190, 195
 
 ---@alias specedit.Chunk { [1]: string, [2]: string|string[] }
 
@@ -237,21 +237,38 @@ local function draw_hunk(session, hunk, number, is_active)
 end
 
 ---@param session specedit.Session
----@return string
+---@return string[] # What is said first matters most.
 local function standing(session)
   local count = vim.tbl_count(session.hunks)
   local changes = ('%d %s'):format(count, count == 1 and 'change' or 'changes')
-  local bufnr = session.bufnr
+  local function by(what, name, command)
+    return ('  %s %s'):format(what, keys.of(session.bufnr, name, command))
+  end
   if session.state == 'ready' then
-    return ('%s    accept all %s  reject all %s  another answer %s'):format(
-      changes,
-      keys.of(bufnr, 'accept-all', 'SpecEditAcceptAll'),
-      keys.of(bufnr, 'reject-all', 'SpecEditRejectAll'),
-      keys.of(bufnr, 'regenerate', 'SpecEditRegenerate')
-    )
+    return {
+      '  ' .. changes .. '  ',
+      by('accept all', 'accept-all', 'SpecEditAcceptAll'),
+      by('reject all', 'reject-all', 'SpecEditRejectAll'),
+      by('another answer', 'regenerate', 'SpecEditRegenerate'),
+    }
   end
   local so_far = count > 0 and (' · %s so far'):format(changes) or ''
-  return ('%d%%%s    cancel %s'):format(session.percent, so_far, keys.of(bufnr, 'cancel', 'SpecEditCancel'))
+  return { ('  %d%%%s  '):format(session.percent, so_far), by('cancel', 'cancel', 'SpecEditCancel') }
+end
+
+--- As many of the parts as fit.
+---@param parts string[]
+---@param width integer
+---@return string
+local function fitting(parts, width)
+  local text = ''
+  for _, part in ipairs(parts) do
+    if vim.fn.strdisplaywidth(text .. part) > width then
+      break
+    end
+    text = text .. part
+  end
+  return text
 end
 
 --- Lines above the first one of a buffer are only seen where a window is told that there are some.
@@ -268,21 +285,41 @@ local function show_above_first(bufnr, count)
   end
 end
 
+--- What to show in the sign column; nil where the text would have to move aside for it, and line numbers do as well.
+---@param bufnr integer
+---@return string?
+local function sign_for(bufnr)
+  local sign, window = config.options.preview.sign, vim.fn.bufwinid(bufnr)
+  local moves_text = window == -1 or vim.startswith(vim.wo[window].signcolumn, 'auto')
+  local has_numbers = window ~= -1 and (vim.wo[window].number or vim.wo[window].relativenumber)
+  return sign ~= '' and not (moves_text and has_numbers) and sign or nil
+end
+
 ---@param session specedit.Session
 ---@param row integer
 ---@param end_row integer
 local function draw_part(session, row, end_row)
   local bufnr = session.bufnr
-  local sign = config.options.preview.sign
-  for at = row, sign == '' and -1 or math.max(row, end_row - 1) do
-    mark(session, at, 0, { sign_text = sign, sign_hl_group = 'SpecEditRegion', priority = 5 })
+  local sign = sign_for(bufnr)
+  for at = row, math.max(row, end_row - 1) do
+    mark(session, at, 0, {
+      sign_text = sign,
+      sign_hl_group = sign and 'SpecEditRegion',
+      number_hl_group = 'SpecEditRegion',
+      priority = SIGN_PRIORITY,
+    })
   end
   local first = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
   local indent = vim.api.nvim_buf_call(bufnr, function()
     return (untabbed(first:match('^%s*'), 0))
   end)
   local title = session.state == 'ready' and session.label or ('rewriting %s'):format(session.label)
-  local line = { { indent, 'SpecEditHint' }, { title, 'SpecEditRegion' }, { '  ' .. standing(session), 'SpecEditHint' } }
+  local left = text_width(bufnr) - vim.fn.strdisplaywidth(indent .. title)
+  local line = {
+    { indent, 'SpecEditHint' },
+    { title, 'SpecEditRegion' },
+    { fitting(standing(session), left), 'SpecEditHint' },
+  }
   local last = math.max(vim.api.nvim_buf_line_count(bufnr) - 1, 0)
   mark(session, math.min(row, last), 0, { virt_lines = { line }, virt_lines_above = true })
 end

@@ -37,11 +37,20 @@ local function bytes(parts, first, count)
   return { from, from + #table.concat(parts, '', first, first + count - 1) }
 end
 
----@param parts string[]
-local function length(parts)
-  return vim.iter(parts):fold(0, function(sum, part)
-    return sum + part[2] - part[1]
-  end)
+--- How many characters of lines are no blanks.
+---@param text string
+local function weight(text)
+  return #text:gsub('%s', '')
+end
+
+---@param line string
+---@param parts specedit.Bytes[]
+local function weight_of(line, parts)
+  local sum = 0
+  for _, part in ipairs(parts) do
+    sum = sum + weight(line:sub(part[1] + 1, part[2]))
+  end
+  return sum
 end
 
 ---@param old string
@@ -60,9 +69,10 @@ local function compared(old, new)
       table.insert(pair.new, bytes(other, block[3], block[4]))
     end
   end
-  local kept = math.min(#old - length(pair.old), #new - length(pair.new))
-  local is_like = kept >= LEAST_IN_COMMON * math.max(1, math.min(#vim.trim(old), #vim.trim(new)))
-  return is_like and pair or nil
+  local kept = weight(old) - weight_of(old, pair.old)
+  if kept > 0 and kept >= LEAST_IN_COMMON * math.max(weight(old), weight(new)) then
+    return pair
+  end
 end
 
 --- What differs, by the numbers of lines: `old[2]` are the parts of the second old line that are no more.
