@@ -29,3 +29,19 @@ export class History {
     await this.store.update(KEY, undefined);
   }
 }
+
+/** An instruction that can be chosen, and what had been typed when it was offered. */
+export interface Offered {
+  readonly instruction: string;
+  readonly typed: string;
+}
+
+/** What can be chosen: what is typed first, then the earlier instructions that hold all its words. */
+export function offered(instructions: readonly string[], value: string): Offered[] {
+  const typed = value.trim();
+  const words = typed.toLowerCase().split(/\s+/);
+  const earlier = instructions.filter(
+    (instruction) => instruction !== typed && words.every((word) => instruction.toLowerCase().includes(word)),
+  );
+  return [...(typed ? [typed] : []), ...earlier].map((instruction) => ({ instruction, typed }));
+}

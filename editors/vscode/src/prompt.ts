@@ -1,11 +1,7 @@
 import * as vscode from 'vscode';
-import type { History } from './history';
+import { type History, type Offered, offered } from './history';
 
-interface Item extends vscode.QuickPickItem {
-  readonly instruction: string;
-  /** What had been typed when it was offered. */
-  readonly typed: string;
-}
+interface Item extends vscode.QuickPickItem, Offered {}
 
 const forget: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon('clear-all'),
@@ -25,7 +21,7 @@ export async function askInstruction(history: History, title: string, value = ''
   pick.value = value;
   pick.ignoreFocusOut = true;
   const show = (): void => {
-    pick.items = offered(history.instructions, pick.value);
+    pick.items = offered(history.instructions, pick.value).map(itemOf);
     pick.buttons = history.instructions.length > 0 ? [forget] : [];
   };
   show();
@@ -54,20 +50,10 @@ export async function askInstruction(history: History, title: string, value = ''
   return instruction;
 }
 
-/** What can be chosen: what is typed first, then the earlier instructions that hold all its words. */
-export function offered(instructions: readonly string[], value: string): Item[] {
-  const typed = value.trim();
-  const words = typed.toLowerCase().split(/\s+/);
-  const earlier = instructions.filter(
-    (instruction) => instruction !== typed && words.every((word) => instruction.toLowerCase().includes(word)),
-  );
-  const item = (icon: string, instruction: string): Item => ({
-    // A name of an icon in an instruction is to be read as it stands.
-    label: `$(${icon}) ${instruction.replaceAll('$(', '$\u200b(')}`,
-    instruction,
-    typed,
-    // What is offered is chosen here: the editor would leave out and sort by a likeness of its own.
-    alwaysShow: true,
-  });
-  return [...(typed ? [item('sparkle', typed)] : []), ...earlier.map((instruction) => item('history', instruction))];
+function itemOf({ instruction, typed }: Offered): Item {
+  const icon = instruction === typed ? 'sparkle' : 'history';
+  // A name of an icon in an instruction is to be read as it stands.
+  const label = `$(${icon}) ${instruction.replaceAll('$(', '$\u200b(')}`;
+  // What is offered is chosen already: the editor would leave out and sort by a likeness of its own.
+  return { label, instruction, typed, alwaysShow: true };
 }

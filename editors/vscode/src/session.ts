@@ -28,12 +28,18 @@ interface Step {
   readonly after: Lines;
 }
 
+/** The line in which a text begins, and the one in which it ends: of whole lines, the line after them. */
+interface Place {
+  readonly first: number;
+  readonly last: number;
+}
+
 interface Tracked {
   readonly id: number;
   readonly old: readonly string[];
   readonly new: readonly string[];
-  /** Where it begins; undefined where the place of it is gone. */
-  line: number | undefined;
+  /** Where it is; undefined where that is gone. */
+  place: Place | undefined;
   verdict: 'open' | 'accepted' | 'rejected';
 }
 
@@ -105,14 +111,10 @@ export class Session {
   /** A change is settled, or another one now. */
   place(told: Hunk): void {
     const { line, character } = told.range.start;
-    const hunk: Tracked = {
-      id: told.id,
-      old: splitLines(told.oldText),
-      new: splitLines(told.newText),
-      // An addition after a last line without an end.
-      line: character > 0 ? line + 1 : line,
-      verdict: 'open',
-    };
+    const old = splitLines(told.oldText);
+    // Within a line is an addition after the last one, if that has no end.
+    const place = placeOf(old, character > 0 ? line + 1 : line);
+    const hunk: Tracked = { id: told.id, old, new: splitLines(told.newText), place, verdict: 'open' };
     for (const step of this.since(told.version)) {
       follow(hunk, step);
     }
@@ -182,25 +184,27 @@ export class Session {
   }
 
   private standing(hunk: Tracked): OpenHunk | undefined {
-    if (hunk.line === undefined || !this.lines.hold(hunk.old, hunk.line)) {
+    const { place } = hunk;
+    if (!place || !this.lines.hold(hunk.old, place.first)) {
       return undefined;
     }
     const [oldText, newText] = [hunk.old.join('\n'), hunk.new.join('\n')];
-    return { session: this, id: hunk.id, range: rangeOf(hunk.old, hunk.line), oldText, newText };
+    return { session: this, id: hunk.id, range: rangeOf(hunk.old, place.first), oldText, newText };
   }
 }
 
 /** Follow a change with what stands in the text: what is to be replaced, or what came in its place. */
 function follow(hunk: Tracked, step: Step): void {
-  if (hunk.line === undefined) {
+  if (!hunk.place) {
     return;
   }
   const [here, other] = hunk.verdict === 'accepted' ? [hunk.new, hunk.old] : [hunk.old, hunk.new];
-  if (hunk.verdict !== 'rejected' && exchanges(step, hunk.line, here, other)) {
+  if (hunk.verdict !== 'rejected' && exchanges(step, hunk.place.first, here, other)) {
     // Accepted, by whom ever, or undone.
     hunk.verdict = hunk.verdict === 'open' ? 'accepted' : 'open';
+    hunk.place = placeOf(other, hunk.place.first);
   } else {
-    hunk.line = followedLine(hunk.line, here, step);
+    hunk.place = followed(hunk.place, here, step);
   }
 }
 
@@ -215,37 +219,44 @@ function exchanges({ told, before: text }: Step, line: number, before: readonly 
   );
 }
 
-/** Where the text with the lines `parts` begins after a change, if it began `line` before it. */
-function followedLine(line: number, parts: readonly string[], step: Step): number | undefined {
-  const { start } = step.change.range;
-  const grown = grownBy(step.change);
-  const place = rangeOf(parts, line);
-  const isEmpty = isUpTo(place.end, place.start);
-  if (!isEmpty && !step.before.hold(parts, line)) {
-    const back = cameBack(parts, step);
-    if (back !== undefined) {
-      return back;
-    }
+/**
+ * Where the text with the lines `parts` is after a change, if it was at `place` before.
+ *
+ * Where other text stands there, the place grows to all that was changed with it: from there the text may come back.
+ */
+function followed(place: Place, parts: readonly string[], step: Step): Place | undefined {
+  const { change, before, after } = step;
+  const { start, end } = change.range;
+  const { first, last } = place;
+  const grown = grownBy(change);
+  const isEmpty = parts.length === 1 && parts[0] === '';
+  const stood = before.hold(parts, first);
+  if (end.line < first || (stood && isBefore(change, { line: first, character: 0 }))) {
+    return { first: first + grown, last: last + grown };
   }
-  if (isBefore(step.change, place.start)) {
-    return line + grown;
-  }
-  if (isUpTo(place.end, start)) {
-    return line;
+  if (start.line > last || (stood && isUpTo(rangeOf(parts, first).end, start))) {
+    return place;
   }
   if (isEmpty) {
     return undefined;
   }
-  // Replaced as part of more, but by the same.
-  const kept = [line, line + grown].find((candidate) => step.after.hold(parts, candidate));
-  return kept ?? Math.min(line, start.line);
+  // Replaced as part of more, but by the same; or back.
+  const kept = stood ? [first, first + grown].find((line) => after.hold(parts, line)) : cameBack(parts, step);
+  if (kept !== undefined) {
+    return placeOf(parts, kept);
+  }
+  return { first: Math.min(first, start.line), last: Math.max(last, end.line) + grown };
 }
 
-/** The line from which the text with the lines `parts` stands in what a change brought; undefined where it's not one. */
+function placeOf(parts: readonly string[], line: number): Place {
+  return { first: line, last: line + parts.length - 1 };
+}
+
+/** The one line from which the text with the lines `parts` stands where a change brought some of it. */
 function cameBack(parts: readonly string[], { change, after }: Step): number | undefined {
   const first = change.range.start.line;
   const candidates: number[] = [];
-  for (let line = first; line < first + splitLines(change.text).length; line += 1) {
+  for (let line = first - parts.length + 1; line < first + splitLines(change.text).length; line += 1) {
     if (after.hold(parts, line)) {
       candidates.push(line);
     }
