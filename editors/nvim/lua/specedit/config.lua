@@ -248,9 +248,11 @@ function M.for_server(options)
   local told = {}
   for name, value in pairs(options) do
     if not NOT_THE_SERVERS[name] then
-      told[name] = value
+      told[name] = vim.deepcopy(value)
     end
   end
+  -- The plugin does not ask where this is off, and :SpecEditToggle may switch it on.
+  told.inline.enabled = nil
   return {
     cmd = options.cmd,
     root_markers = options.root_markers,

@@ -47,10 +47,6 @@ function M.attach(client, bufnr)
   if not is_enabled or vim.bo[bufnr].buftype ~= '' or not client.server_capabilities.inlineCompletionProvider then
     return
   end
-  vim.api.nvim_set_hl(0, 'SpecEditHint', {
-    default = true,
-    link = vim.fn.hlexists('ComplHint') == 1 and 'ComplHint' or 'NonText',
-  })
   backend().attach(client, bufnr)
   vim.api.nvim_create_autocmd('LspDetach', {
     group = vim.api.nvim_create_augroup('specedit.inline.detach:' .. bufnr, {}),

@@ -209,9 +209,6 @@ end
 
 ---@param edit specedit.NextEdit
 local function keep(edit)
-  for name, link in pairs({ SpecEditNextEdit = 'DiffAdd', SpecEditRemoved = 'DiffDelete', SpecEditHint = 'NonText' }) do
-    api.nvim_set_hl(0, name, { default = true, link = link })
-  end
   proposals[edit.bufnr] = edit
   M.refresh(edit.bufnr)
   local events = { 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI', 'TextChangedP', 'InsertEnter', 'InsertLeave' }
