@@ -19,6 +19,8 @@ TOTAL = 'def total(items):\n    """Add up all 📦 items."""\n    return sum(ite
 EDITED = CODE.replace("def total(items):\n    return sum(items)\n", TOTAL)
 
 AT_ONCE = "(setq eglot-confirm-server-initiated-edits nil eglot-confirm-server-edits nil)"
+#: Emacs 30 does not ask by itself about a file that is open.
+ASKING = "(setq eglot-confirm-server-edits 'summary)"
 QUICK = Script(answers=[fenced(TOTAL)])
 SLOW = Script(answers=[fenced(TOTAL)], seconds_per_chunk=0.15)
 
@@ -60,7 +62,7 @@ def terminal(program: str, tmp_path: Path) -> Iterator[Callable[..., EmacsTermin
     terminals: list[EmacsTerminal] = []
 
     def start(script: Script | None = QUICK, text: str = CODE, **given: Any) -> EmacsTerminal:
-        home = EmacsHome(tmp_path, script, **given)
+        home = EmacsHome(tmp_path, script, more=ASKING, **given)
         terminal = EmacsTerminal(tmux, Path(program), "", home, home.file("a.py", text))
         terminals.append(terminal)
         terminal.until("specedit: ready")
@@ -173,11 +175,10 @@ def test_an_edit_that_comes_for_an_older_text_is_refused_and_nothing_is_lost(tol
           (drive-type "my_")
           (drive-tell (drive-shown "did not apply"))
           (drive-tell (drive-text)))
-        """
+        """,
+        SLOW,
     )
-    assert "did not apply the edit: Edits on ‘a.py’ require version 0, you have 1. Ask again" in message.replace(
-        "`a.py'", "‘a.py’"
-    )
+    assert "require version 0, you have 1. Ask again" in message
     assert text == CODE.replace("sum(", "sum(my_")
 
 
@@ -186,13 +187,13 @@ def test_an_edit_that_is_declined_is_not_made(told):
         """
         (cl-letf (((symbol-function 'y-or-n-p) (lambda (prompt) (drive-tell prompt) nil)))
           (specedit-rewrite "Add a docstring.")
-          (drive-tell (drive-shown "did not apply")))
+          (drive-tell (drive-shown "the edit")))
         (drive-tell (drive-text))
         """,
-        more="",
+        more=ASKING,
     )
     assert "a.py" in question
-    assert "cancelled" in message.lower()
+    assert "declined" in message or "cancelled" in message
     assert text == CODE
 
 
