@@ -57,10 +57,11 @@ export function appearance(server: ServerState, engine: Status | null, isComplet
           ])
         : troubled('was not found', server.reason, 'Correct the setting, or empty it to have specedit looked for.', [
             { ...SETTINGS, argument: `@id:${server.setting}` },
+            INSTALL,
             SHOW_LOG,
           ]);
     case 'failed':
-      return troubled('is not running', server.reason, 'Its log says why.', [RESTART, SHOW_LOG]);
+      return troubled('has stopped', server.reason, 'Its log says why.', [RESTART, SHOW_LOG]);
     case 'running':
       return ofEngine(engine, isCompleting);
   }

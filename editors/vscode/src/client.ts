@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import * as vscode from 'vscode';
 import {
   type ClientCapabilities,
@@ -13,6 +12,7 @@ import {
   WorkDoneProgress,
 } from 'vscode-languageclient/node';
 import type { CompletionReports } from './completionReports';
+import type { Running } from './probe';
 import type { Candidate } from './server';
 import { FOLDER_OPTIONS, nested, OWN_OPTIONS } from './settings';
 
@@ -44,7 +44,7 @@ export interface Server {
 /** How to start the server, once that is known. */
 export interface Start {
   readonly candidate: Candidate;
-  readonly env: NodeJS.ProcessEnv;
+  readonly running: Running;
 }
 
 /**
@@ -89,9 +89,8 @@ export class Run {
       middleware: middleware(takenOver, reports),
     };
     const { command, args } = start.candidate;
-    // Not in a folder of the workspace: it need not be trusted, and it should not be held.
-    const running = { cwd: homedir(), env: start.env };
-    this.client = new QuietClient('specedit', 'SpecEdit', { command, args: [...args], options: running }, options);
+    const executable = { command, args: [...args], options: { ...start.running } };
+    this.client = new QuietClient('specedit', 'SpecEdit', executable, options);
     this.client.registerFeature(askingFeature);
   }
 

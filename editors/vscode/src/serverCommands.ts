@@ -1,8 +1,7 @@
-import { homedir } from 'node:os';
 import * as vscode from 'vscode';
 import { whyNot } from './probe';
 import { python } from './server';
-import type { Supervisor } from './supervisor';
+import { runningServer, type Supervisor } from './supervisor';
 
 const WALKTHROUGH = 'specedit.specedit#specedit.start';
 
@@ -32,7 +31,7 @@ async function chooseInterpreter(): Promise<void> {
   if (path === undefined) {
     return;
   }
-  const reason = await whyNot(python('your choice', path), { cwd: homedir(), env: process.env });
+  const reason = await whyNot(python('your choice', path), runningServer());
   if (reason !== null) {
     const again = 'Choose Another';
     const message = `${path} does not start specedit: ${reason}. Install specedit into it, or choose another Python.`;
@@ -41,7 +40,10 @@ async function chooseInterpreter(): Promise<void> {
     }
     return;
   }
-  await vscode.workspace
-    .getConfiguration('specedit.server')
-    .update('interpreter', path, vscode.ConfigurationTarget.Global);
+  const settings = vscode.workspace.getConfiguration('specedit.server');
+  await settings.update('interpreter', path, vscode.ConfigurationTarget.Global);
+  // Which would go before it.
+  if (settings.get('path')) {
+    await settings.update('path', undefined, vscode.ConfigurationTarget.Global);
+  }
 }

@@ -5,7 +5,7 @@ import { Run, type Server, type Start } from './client';
 import { CompletionReports } from './completionReports';
 import { activeInterpreter } from './interpreter';
 import { filledIn } from './placeholders';
-import { whyNot } from './probe';
+import { type Running, whyNot } from './probe';
 import { Restarts } from './restarts';
 import { type Candidate, candidates, onPath, type Surroundings, search } from './server';
 import { environment } from './settings';
@@ -19,6 +19,7 @@ export type ServerState =
   | { readonly kind: 'failed'; readonly reason: string };
 
 const NOT_RUNNING = 'SpecEdit is not running. Start it by "SpecEdit: Restart"; "SpecEdit: Show Log" shows why.';
+const ENDED = 'The server of SpecEdit ended before it answered. It is started anew: ask again in a moment.';
 const MOST_CRASHES = 3;
 const CRASH_SECONDS = 180;
 
@@ -57,11 +58,16 @@ export class Supervisor implements Server, vscode.Disposable {
 
   async command<T>(name: string, argument?: object): Promise<T> {
     await this.turn;
-    if (this.run === null || !this.isRunning) {
+    const { run } = this;
+    if (run === null || !this.isRunning) {
       throw new Error(NOT_RUNNING);
     }
-    const sent = { command: name, arguments: argument === undefined ? [] : [argument] };
-    return await this.run.request<T>('workspace/executeCommand', sent);
+    try {
+      const sent = { command: name, arguments: argument === undefined ? [] : [argument] };
+      return await run.request<T>('workspace/executeCommand', sent);
+    } catch (error) {
+      throw run === this.run ? error : new Error(ENDED);
+    }
   }
 
   onNotification(method: string, handler: (params: unknown) => void): vscode.Disposable {
@@ -132,12 +138,12 @@ export class Supervisor implements Server, vscode.Disposable {
   }
 
   private async started(): Promise<ServerState> {
-    const env = { ...process.env, ...environment(setting('server.environment')) };
-    const candidate = await this.find(env);
+    const running = runningServer();
+    const candidate = await this.find(running);
     if ('kind' in candidate) {
       return candidate;
     }
-    const run = this.made({ candidate, env });
+    const run = this.made({ candidate, running });
     this.run = run;
     // Before it starts: it tells how the engine is as soon as it may.
     for (const method of this.handlers.keys()) {
@@ -161,13 +167,13 @@ export class Supervisor implements Server, vscode.Disposable {
   }
 
   /** What starts the server, or why nothing does. */
-  private async find(env: NodeJS.ProcessEnv): Promise<Candidate | ServerState> {
+  private async find(running: Running): Promise<Candidate | ServerState> {
     this.interpreter = undefined;
-    const around = surroundings(env, async () => {
+    const around = surroundings(running.env, async () => {
       this.interpreter = await activeInterpreter();
       return this.interpreter;
     });
-    const { found, failures } = await search(candidates(around), (each) => whyNot(each, { cwd: homedir(), env }));
+    const { found, failures } = await search(candidates(around), (each) => whyNot(each, running));
     for (const { candidate, reason } of failures) {
       this.log.info(`not started by ${candidate.command} (${candidate.origin}): ${reason}`);
     }
@@ -217,6 +223,11 @@ export class Supervisor implements Server, vscode.Disposable {
       this.changed.fire(state);
     }
   }
+}
+
+/** How every process of the server is to run. */
+export function runningServer(): Running {
+  return { cwd: homedir(), env: { ...process.env, ...environment(setting('server.environment')) } };
 }
 
 function setting(key: string): unknown {

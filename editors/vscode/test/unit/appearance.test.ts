@@ -63,7 +63,12 @@ test('where a setting names the server, that setting is what mends it', () => {
 });
 
 test('a server that ended can be started again, whatever the engine said before', () => {
-  const { text, trouble } = appearance({ kind: 'failed', reason: 'it ended' }, readStatus({ state: 'ready' }), true);
+  const { text, heading, trouble } = appearance(
+    { kind: 'failed', reason: 'it ended' },
+    readStatus({ state: 'ready' }),
+    true,
+  );
   assert.equal(text, '$(error) SpecEdit');
+  assert.equal(heading, 'has stopped');
   assert.equal(trouble?.remedies[0]?.command, 'specedit.restart');
 });

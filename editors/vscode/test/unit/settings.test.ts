@@ -32,7 +32,7 @@ test('what is empty counts as not set', () => {
 
 test('at the defaults of the extension, the server is told what its own are', () => {
   const options = nested(FOLDER_OPTIONS, (key) => settings.get(`specedit.${key}`)?.default);
-  assert.deepEqual(options['nextEdit'], { enabled: true, model: true });
+  assert.deepEqual(options.nextEdit, { enabled: true, model: true });
   assert.deepEqual(
     nested(OWN_OPTIONS, (key) => settings.get(`specedit.${key}`)?.default),
     {
