@@ -71,38 +71,57 @@ local function after(text, row, col)
   return row + breaks, #text:match('[^\n]*$')
 end
 
+---@param value any
+local function is_count(value)
+  return type(value) == 'number' and value >= 0 and value % 1 == 0
+end
+
+--- Whether a value is a range of a text of so many lines; it may end behind the last.
+---@param range any
+---@param total integer
+local function is_range(range, total)
+  if type(range) ~= 'table' or type(range.start) ~= 'table' or type(range['end']) ~= 'table' then
+    return false
+  end
+  local first, last = range.start, range['end']
+  return vim.iter({ first.line, first.character, last.line, last.character }):all(is_count)
+    and last.line <= total
+    and (first.line < last.line or (first.line == last.line and first.character <= last.character))
+end
+
+local ENDS = { dos = '\r\n', mac = '\r' }
+
 --- A proposal of the server's; nil where it is none, or not for the buffer's text as it is.
 ---@param bufnr integer
 ---@param client vim.lsp.Client
 ---@param params table
 ---@return specedit.NextEdit?
 local function read(bufnr, client, params)
-  local range, new = params.range, params.newText
-  if params.version ~= api.nvim_buf_get_changedtick(bufnr) or type(range) ~= 'table' or type(new) ~= 'string' then
+  local range, new, total = params.range, params.newText, api.nvim_buf_line_count(bufnr)
+  if params.version ~= api.nvim_buf_get_changedtick(bufnr) or not is_range(range, total) or type(new) ~= 'string' then
     return nil
   end
-  local last = api.nvim_buf_line_count(bufnr) - 1
-  local last_line = api.nvim_buf_get_lines(bufnr, last, last + 1, false)[1]
-  if vim.bo[bufnr].fileformat == 'dos' then
-    new = new:gsub('\r\n', '\n')
-  elseif vim.bo[bufnr].fileformat == 'mac' then
-    new = new:gsub('\r', '\n')
-  end
-  -- The server's text ends with a line end, behind which the buffer has no line.
-  local is_beyond = range['end'].line > last
-  if is_beyond then
-    new = range.start.line > last and '\n' .. new or new
-    new = new:gsub('\n$', '')
+  local function line(row)
+    return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1]
   end
   local function place(position)
-    if position.line > last then
-      return last, #last_line
+    if position.line == total then
+      return total - 1, #line(total - 1)
     end
-    local line = api.nvim_buf_get_lines(bufnr, position.line, position.line + 1, false)[1]
-    return position.line, vim.str_byteindex(line, client.offset_encoding, position.character, false)
+    return position.line, vim.str_byteindex(line(position.line), client.offset_encoding, position.character, false)
   end
   local start_row, start_col = place(range.start)
   local end_row, end_col = place(range['end'])
+  new = new:gsub(ENDS[vim.bo[bufnr].fileformat] or '\n', '\n')
+  -- The server's text ends with a line end, where the buffer has none.
+  if range.start.line == total then
+    new = '\n' .. new
+  elseif range['end'].line == total and new == '' and start_col == 0 and start_row > 0 then
+    start_row, start_col = start_row - 1, #line(start_row - 1)
+  end
+  if range['end'].line == total then
+    new = new:gsub('\n$', '')
+  end
   local old = table.concat(api.nvim_buf_get_text(bufnr, start_row, start_col, end_row, end_col, {}), '\n')
   local head = in_common(old, new)
   local row, col = after(old:sub(1, head), start_row, start_col)
