@@ -1,5 +1,5 @@
 // Bundles the extension into dist/extension.js; with --tests, each unit test into dist/test/ instead.
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -9,13 +9,14 @@ const tests = join('test', 'unit');
 
 rmSync(isForTests ? join('dist', 'test') : join('dist', 'extension.js.map'), { recursive: true, force: true });
 
-await build({
+const { metafile } = await build({
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'cjs',
   external: ['vscode'],
   logLevel: 'warning',
+  metafile: true,
   ...(isForTests
     ? {
         entryPoints: readdirSync(tests)
@@ -32,3 +33,23 @@ await build({
         sourcemap: !isForProduction,
       }),
 });
+
+if (!isForTests) {
+  writeFileSync(join('dist', 'licenses.txt'), licenses(Object.keys(metafile.inputs)));
+}
+
+/** The licenses of the packages that the files come from: they ask to go with every copy. */
+function licenses(files) {
+  const packages = files.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]).filter(Boolean);
+  return [...new Set(packages)]
+    .sort()
+    .map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+      if (file === undefined) {
+        throw new Error(`${folder} has no license file. Look at its terms before it is bundled.`);
+      }
+      return `${name} ${version}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`);
+}
