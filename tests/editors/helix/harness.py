@@ -11,6 +11,8 @@ from tests.editors.nvim.home import Home
 from tests.editors.nvim.terminal import Terminal
 from tests.lsp.scripted_lsp import Script
 
+#: Else Helix itself ends a file with one.
+_OURS = "[editor]\ninsert-final-newline = false\n"
 #: Beside the file's name, where there is something to save.
 _CHANGED = "[+]"
 _INSTALLED = Path(__file__).parents[3] / ".venv/editors/helix/hx"
@@ -34,7 +36,7 @@ class HelixHome(Home):
         directory.mkdir(parents=True)
         languages, config = blocks("### Helix", "toml")
         (directory / "languages.toml").write_text(languages)
-        (directory / "config.toml").write_text(config)
+        (directory / "config.toml").write_text(_OURS + config)
 
     def environment(self) -> dict[str, str]:
         """Variables that keep the editor and the server apart from the user's."""
