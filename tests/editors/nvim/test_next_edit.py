@@ -167,7 +167,7 @@ def test_it_is_put_away(neovim: Neovim) -> None:
 def test_where_none_is_known_the_server_is_asked(neovim: Neovim) -> None:
     editor = neovim(TEXT, setup=SETUP, config=MAP)
     editor.keys("<C-g>")
-    editor.told("no next edit to propose. Make an edit of your own first")
+    editor.told("no next edit here. Make one of your own")
     editor.keys("fcciwcolor<Esc>")
     editor.until(lambda: known(editor))
     editor.lua("require('specedit.next_edit').dismiss()")

@@ -324,7 +324,7 @@ local function ask(bufnr)
         jump(edit)
       end
     else
-      server.notify('there is no next edit to propose. Make an edit of your own first, which can be repeated elsewhere.')
+      server.notify('no next edit here. Make one of your own that can be repeated elsewhere.')
     end
   end)
 end
