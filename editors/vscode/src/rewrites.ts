@@ -86,7 +86,7 @@ class Rewrites implements vscode.Disposable {
       sessions.onDidLose((lost) => {
         const what = lost === 1 ? 'a rewrite' : `${lost} rewrites`;
         void vscode.window.showWarningMessage(
-          `SpecEdit's server has stopped, and ${what} with it. Nothing was changed; ask again.`,
+          `SpecEdit's server has stopped, and ${what} with it. What you accepted stays; ask again for the rest.`,
         );
       }),
       sessions.onDidChange((document) => this.showState(document)),
@@ -107,12 +107,16 @@ class Rewrites implements vscode.Disposable {
       throw new Error('No file is open to rewrite something in. Open one and select what to rewrite.');
     }
     const { document, editor } = place;
+    if (editor.document !== document) {
+      throw new Error('This is a preview of what is proposed. Accept or reject that, then rewrite the file itself.');
+    }
     const given = argumentOf(argument);
     const selected = (): vscode.Range => {
       const { active } = editor.selection;
       return given.range ?? (isFunction ? new vscode.Range(active, active) : editor.selection);
     };
-    const instruction = given.instruction ?? (await askInstruction(this.history, titleOf(selected(), document)));
+    const instruction =
+      given.instruction ?? (await askInstruction(this.history, titleOf(selected(), document, editor)));
     if (instruction) {
       const part = selected();
       await this.start(document, part, instruction, document.version);
@@ -238,8 +242,8 @@ class Rewrites implements vscode.Disposable {
         mustBeDone(session);
         if (verdict === 'accepted' && session.open.length < session.undecided) {
           throw new Error(
-            `The text has changed where ${count(session.undecided - session.open.length)} of this rewrite belong. ` +
-              'Nothing was changed. Undo that, or accept the others one by one.',
+            `The text has changed in the place of ${count(session.undecided - session.open.length)} of this rewrite, ` +
+              'so none was made. Undo what was changed there, or accept the others one by one.',
           );
         }
         await this.decide(session, session.open, verdict, true);
@@ -262,7 +266,7 @@ class Rewrites implements vscode.Disposable {
       }
       if (verdict === 'accepted' && !(await replaceAll(document, hunks))) {
         throw new Error(
-          'The text has changed where this belongs, so nothing was changed. Undo what was changed there, or regenerate.',
+          'The text has changed where this belongs, so it was not made. Undo what was changed there, or regenerate.',
         );
       }
       this.sessions.decide(session, ids, verdict, all);
@@ -330,7 +334,8 @@ class Rewrites implements vscode.Disposable {
 
   private async offerAgain(session: Session, document: vscode.TextDocument, why: string): Promise<void> {
     const again = 'Change Instruction';
-    const message = `${session.label} was not rewritten: ${why}`;
+    const label = session.label.charAt(0).toUpperCase() + session.label.slice(1);
+    const message = `${label} was not rewritten: ${why}`;
     if ((await vscode.window.showWarningMessage(message, again)) === again && !document.isClosed) {
       const { first, end } = session.region;
       const range = document.validateRange(
@@ -427,13 +432,15 @@ function mustBeDone(session: Session): void {
   }
 }
 
-function titleOf({ start, end }: Range, document: vscode.TextDocument): string {
+function titleOf({ start, end }: Range, document: vscode.TextDocument, editor?: vscode.TextEditor): string {
   const name = document.uri.path.split('/').pop() ?? '';
+  const count = editor?.selections.length ?? 1;
+  const which = count > 1 ? ` (the first of ${count} selections)` : '';
   if (start.line === end.line && start.character === end.character) {
-    return `Rewrite the function at line ${start.line + 1} of ${name}`;
+    return `Rewrite the function at line ${start.line + 1} of ${name}${which}`;
   }
   const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
-  return `Rewrite ${start.line + 1 === last ? `line ${last}` : `lines ${start.line + 1}-${last}`} of ${name}`;
+  return `Rewrite ${start.line + 1 === last ? `line ${last}` : `lines ${start.line + 1}-${last}`} of ${name}${which}`;
 }
 
 /** The arguments of a user's own key binding. */
