@@ -24,7 +24,10 @@ ASKING = "(setq eglot-confirm-server-edits 'summary)"
 QUICK = Script(answers=[fenced(TOTAL)])
 SLOW = Script(answers=[fenced(TOTAL)], seconds_per_chunk=0.15)
 
-pytestmark = pytest.mark.timeout(300)
+#: A model on a busy CPU takes its time, to load and to write.
+MODEL_SECONDS = 240
+
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +64,11 @@ def terminal(program: str, tmp_path: Path) -> Iterator[Callable[..., EmacsTermin
         pytest.skip(why_missing("tmux"))
     terminals: list[EmacsTerminal] = []
 
-    def start(script: Script | None = QUICK, text: str = CODE, **given: Any) -> EmacsTerminal:
+    def start(script: Script | None = QUICK, text: str = CODE, seconds: float = 60, **given: Any) -> EmacsTerminal:
         home = EmacsHome(tmp_path, script, more=ASKING, **given)
         terminal = EmacsTerminal(tmux, Path(program), "", home, home.file("a.py", text))
         terminals.append(terminal)
-        terminal.until("specedit: ready")
+        terminal.until("specedit: ready", seconds)
         return terminal
 
     yield start
@@ -204,7 +207,7 @@ def test_a_person_rewrites_a_function_by_an_action_and_takes_it_back(terminal):
     editor.type("<Tab>")
     editor.until("Simplify function total")
     editor.type("<CR>")
-    editor.until("specedit: busy")
+    editor.until("specedit: rewriting")
     editor.until("(y or n)")
     editor.type("y")
     editor.until("Add up all")
@@ -228,16 +231,14 @@ def test_a_person_gives_an_instruction(terminal):
 @pytest.mark.real
 def test_a_real_model_rewrites_a_function(terminal, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
-    editor = terminal(None, model="qwen2.5-coder-0.5b")
+    editor = terminal(None, seconds=MODEL_SECONDS, model="qwen2.5-coder-0.5b")
     editor.command("eglot-code-actions")
     editor.until("Pick an action")
     editor.type("<CR>")
-    editor.until("(y or n)", 240)
+    editor.until("(y or n)", MODEL_SECONDS)
     editor.type("y")
     editor.until('"""')
-    text = editor.save().decode()
-    assert '"""' in text
-    assert text.replace(" ", "").endswith(CODE[CODE.index("\n\n") :].replace(" ", ""))
+    assert editor.save().decode().endswith(CODE.partition("\n\n")[2])
     editor.type("<C-x>u")
     editor.until_gone('"""')
     assert editor.save().decode() == CODE
