@@ -1,7 +1,8 @@
-"""VS Code, driven: code-server with the packaged extension, a page of a browser on it, and a way into the extension host."""
+"""VS Code, driven: code-server with the packaged extension, a page on it, and a way into the extension host."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.lsp.harness import environment
 from tests.lsp.scripted_lsp import Script
 
 if TYPE_CHECKING:
@@ -40,9 +42,9 @@ _CHROMIUM_FLAGS = (
 
 # Nothing of VS Code's own comes between a test and what it looks at.
 _QUIET = {
-    "chat.disableAIFeatures": True,
     "extensions.autoCheckUpdates": False,
     "extensions.ignoreRecommendations": True,
+    "editor.inlineSuggest.minShowDelay": 0,
     "files.autoSave": "off",
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
@@ -122,6 +124,11 @@ class VSCode:
         # The page starts it, and its events are handled only while Playwright waits.
         wait_until(lambda: (self.root / "tester.sock").exists() or self.page.wait_for_timeout(100), 120)
 
+    def ready(self) -> VSCode:
+        """This window, once the language server has started in it."""
+        self.until("(await vscode.commands.getCommands()).includes('specedit.rewrite')")
+        return self
+
     def command(self, name: str, *args: Any) -> Any:
         """What a command gives."""
         return self.js("return await vscode.commands.executeCommand(args[0], ...args.slice(1)) ?? null", name, *args)
@@ -136,27 +143,30 @@ class VSCode:
 
     def open(self, name: str, content: str | bytes) -> Path:
         """Write a file into the folder, and open it alone in an editor."""
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        self.js(
-            """
-            await vscode.commands.executeCommand('workbench.action.closeAllEditors')
-            const uri = vscode.Uri.file(args[0])
-            await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri), { preview: false })
-            """,
-            str(path),
-        )
+        path = write(self.folder / name, content)
+        self.js("await tools.open(args[0])", str(path))
         return path
 
     def text(self) -> str:
-        """The text in the active editor."""
-        return self.js("return vscode.window.activeTextEditor.document.getText()")
+        """The text of the file that was opened last."""
+        return self.js("return tools.text()")
+
+    def until_text(self, text: str) -> None:
+        """Wait until that file has become `text`."""
+        wait_until(lambda: self.text() == text)
+
+    def save(self) -> bytes:
+        """Save that file, and give what is on the disk."""
+        self.js("await tools.document.save()")
+        return Path(self.js("return tools.document.fileName")).read_bytes()
+
+    def insert(self, line: int, character: int, text: str) -> None:
+        """Insert text into that file, as if it were typed there."""
+        self.js("await tools.insert(...args)", line, character, text)
 
     def lenses(self) -> list[str]:
-        """The titles of the code lenses of the active document, from top to bottom."""
-        lenses = self.js("return await tools.lenses()")
-        return [lens["title"] for lens in sorted(lenses, key=lambda lens: lens["line"])]
+        """The commands behind the code lenses of that file, from top to bottom."""
+        return self.js("return await tools.lenses()")
 
     # The server's side
 
@@ -201,6 +211,19 @@ class VSCode:
         self.type(title)
         self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first.click()
 
+    def ghost_text(self) -> str:
+        """What is drawn at the cursor, and isn't in the document."""
+        drawn = self.page.locator(".ghost-text-decoration, .suggest-preview-text .view-line")
+        return "\n".join(drawn.all_text_contents()).replace("\xa0", " ")
+
+    def notifications(self) -> list[str]:
+        """What messages on the screen say."""
+        return self.page.locator(".notification-list-item-message").all_text_contents()
+
+    def dismiss_notifications(self) -> None:
+        """Take all messages from the screen."""
+        self.command("notifications.clearAll")
+
     def picture(self, name: str, **options: Any) -> Path:
         """A screenshot, in the folder of this window."""
         path = self.root / f"{name}.png"
@@ -214,6 +237,15 @@ class VSCode:
         self._process.wait()
 
 
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file with the directories above it; a script can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if path.read_bytes().startswith(b"#!"):
+        path.chmod(0o755)
+    return path
+
+
 def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """What `condition` gives once it gives something.
 
@@ -222,7 +254,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """
     end = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds} s"
+        assert time.monotonic() < end, f"not within {seconds} s: {inspect.getsource(condition).strip()}"
         time.sleep(0.05)
     return found
 
@@ -248,23 +280,21 @@ def vscode(
     script: Script | None = None,
     command: tuple[str, ...] = (),
     settings: dict[str, Any] | None = None,
-    workspace_settings: dict[str, Any] | None = None,
-    environment: dict[str, str] | None = None,
+    files: dict[str, str] | None = None,
     flags: tuple[str, ...] = ("--disable-workspace-trust",),
     size: tuple[int, int] = (1280, 800),
+    scale: float = 1,
 ) -> Iterator[VSCode]:
     """A window of VS Code in `root`, with a language server whose model follows `script`, or that `command` starts."""
-    for name in ("folder", "data/User", "data/Machine", "home"):
-        (root / name).mkdir(parents=True)
+    (root / "folder").mkdir(parents=True)
     _unpack_extensions(installed.vsix, root / "extensions")
     server = _server(root, command or (sys.executable, "-m", "tests.lsp.scripted_lsp", str(root / "script.json")))
     # Of a window that is remote, as one in a browser is, what a machine may set comes from the machine's file.
     chosen = json.dumps({**_QUIET, "specedit.server.path": str(server), **(settings or {})})
     for name in ("User", "Machine"):
-        (root / "data" / name / "settings.json").write_text(chosen)
-    if workspace_settings is not None:
-        (root / "folder/.vscode").mkdir()
-        (root / "folder/.vscode/settings.json").write_text(json.dumps(workspace_settings))
+        write(root / "data" / name / "settings.json", chosen)
+    for name, text in (files or {}).items():
+        write(root / "folder" / name, text)
     (root / "code-server.yaml").write_text("bind-addr: 127.0.0.1:0\nauth: none\ncert: false\n")
     log = (root / "code-server.log").open("wb")
     process = subprocess.Popen(
@@ -278,12 +308,12 @@ def vscode(
             *flags,
             str(root / "folder"),
         ],
-        env={**os.environ, **_isolated(root), **(environment or {})},
+        env=_environment(root),
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, device_scale_factor=scale)
     window = VSCode(root, page, process)
     window._write_script(script or Script())
     try:
@@ -296,14 +326,13 @@ def vscode(
         log.close()
 
 
-def _isolated(root: Path) -> dict[str, str]:
+def _environment(root: Path) -> dict[str, str]:
     """Nothing of a person's own configuration is read, and nothing is sent to a gallery."""
-    home = root / "home"
     return {
+        **environment(root),
         "EXTENSIONS_GALLERY": '{"serviceUrl":""}',
+        "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "SPECEDIT_TESTER_SOCKET": str(root / "tester.sock"),
-        "SPECEDIT_RUNTIME": str(root / "runtime"),
-        **{f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "CACHE", "DATA", "STATE")},
     }
 
 
@@ -319,14 +348,15 @@ def _unpack_extensions(vsix: Path, extensions: Path) -> None:
 
 def _server(root: Path, command: tuple[str, ...]) -> Path:
     """A program `specedit` that starts the language server and writes down its process and its errors."""
-    program = root / "bin/specedit"
-    program.parent.mkdir()
-    program.write_text(
-        f"#!/bin/sh\necho $$ > {shlex.quote(str(root / 'server.pid'))}\ncd {shlex.quote(str(REPOSITORY))}\n"
-        f"exec {shlex.join(command)} 2>> {shlex.quote(str(root / 'server.log'))}\n"
+    quote = shlex.quote
+    return write(
+        root / "bin/specedit",
+        "#!/bin/sh\n"
+        'test "$2" != --help || exit 0\n'
+        f"echo $$ > {quote(str(root / 'server.pid'))}\n"
+        f"cd {quote(str(REPOSITORY))}\n"
+        f"exec {shlex.join(command)} 2>> {quote(str(root / 'server.log'))}\n",
     )
-    program.chmod(0o755)
-    return program
 
 
 def _address(log: Path) -> str:

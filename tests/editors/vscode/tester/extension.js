@@ -24,11 +24,36 @@ const tools = {
     }
   },
 
-  /** The titles of the code lenses of the active document, with their lines. */
+  /** Opens a file, alone and as it is on the disk: it is `tools.document` from then on. */
+  async open(path) {
+    for (const document of vscode.workspace.textDocuments.filter((each) => each.isDirty)) {
+      await vscode.window.showTextDocument(document)
+      await vscode.commands.executeCommand('workbench.action.files.revert')
+    }
+    await vscode.commands.executeCommand('workbench.action.closeAllEditors')
+    tools.document = await vscode.workspace.openTextDocument(path)
+    await vscode.window.showTextDocument(tools.document, { preview: false })
+    // What was open a moment ago may still have the text of then.
+    const onDisk = () => fs.readFileSync(path, 'utf8')
+    await tools.until(() => tools.text().replaceAll('\r', '') === onDisk().replaceAll('\r', ''))
+  },
+
+  /** The text of the document that was opened last. */
+  text: () => tools.document.getText(),
+
+  /** The commands behind its code lenses, from top to bottom. */
   async lenses() {
-    const { uri } = vscode.window.activeTextEditor.document
+    const { uri } = tools.document
     const lenses = await vscode.commands.executeCommand('vscode.executeCodeLensProvider', uri, 100)
-    return lenses.map((lens) => ({ line: lens.range.start.line, title: lens.command?.title, command: lens.command }))
+    const ordered = lenses.sort((one, other) => one.range.start.compareTo(other.range.start))
+    return ordered.map((lens) => lens.command?.command ?? '')
+  },
+
+  /** Inserts text into it, as if it were typed there. */
+  async insert(line, character, text) {
+    const edit = new vscode.WorkspaceEdit()
+    edit.insert(tools.document.uri, new vscode.Position(line, character), text)
+    await vscode.workspace.applyEdit(edit)
   },
 
   /** Selects from one [line, character] to another in the active editor. */
