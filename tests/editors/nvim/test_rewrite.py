@@ -119,6 +119,17 @@ def test_lines_typed_above_while_the_model_writes_move_the_preview(neovim: Neovi
     ).replace("changed 18", "changed 9")
 
 
+def test_saving_while_the_model_writes_ends_nothing(neovim: Neovim) -> None:
+    editor = neovim(BEFORE, script=Script(seconds_per_chunk=0.1))
+    ask(editor, changed(BEFORE, 3, 18))
+    editor.until(lambda: removed(editor) == [3])
+    editor.command("write")
+    editor.until(lambda: removed(editor) == [3, 18])
+    editor.told("2 changes")
+    editor.command("SpecEditAcceptAll")
+    assert editor.text() == changed(BEFORE, 3, 18)
+
+
 def test_typing_where_the_model_writes_ends_it_and_keeps_what_was_typed(neovim: Neovim) -> None:
     editor = neovim(BEFORE, script=Script(seconds_per_chunk=0.1))
     ask(editor, changed(BEFORE, 3, 18))
@@ -188,7 +199,7 @@ def test_lines_before_the_first_one_are_seen(neovim: Neovim) -> None:
 
 
 def test_tabs_and_wide_characters_stand_in_the_preview_as_they_would_in_the_text(neovim: Neovim) -> None:
-    editor = neovim("a\nb\nc\n", config="vim.o.tabstop = 8")
+    editor = neovim("a\nb\nc\n", name="a.txt", config="vim.o.tabstop = 8")
     ask_and_wait(editor, "a\n\t漢\tend\nc\n")
     assert added(editor) == ["        漢      end"]
 
@@ -291,7 +302,7 @@ def test_next_and_previous_go_around(neovim: Neovim) -> None:
     ask_and_wait(editor, changed(BEFORE, 3, 8, 13))
     places = []
     for command in ("Next", "Next", "Next", "Next", "Previous"):
-        editor.command(f"SpecEdit{command}")
+        editor.keys(f":SpecEdit{command}<CR>")
         places.append(editor.cursor()[0])
     assert places == [3, 8, 13, 3, 13]
     assert "change 3 of 3" in editor.screen()
@@ -301,7 +312,7 @@ def test_next_and_previous_go_around(neovim: Neovim) -> None:
 
 @pytest.mark.parametrize(
     ("keys", "asked_lines"),
-    [("2Gv3G", "2-3"), ("2GVj", "2-3"), ("2G<C-v>3G", "2-3"), ("3Gvk", "2-3")],
+    [("2Gv3G$", "2-3"), ("2GVj", "2-3"), ("2G<C-v>3G", "2-3"), ("3G$vk0", "2-3")],
 )
 def test_any_kind_of_selection_can_be_rewritten(neovim: Neovim, keys: str, asked_lines: str) -> None:
     config = "vim.keymap.set('x', 'ge', '<Plug>(specedit-rewrite)')"
@@ -355,7 +366,7 @@ def test_a_buffer_that_takes_no_change_is_told_of(neovim: Neovim, option: str, w
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("vim.cmd('edit!')", "read again from the disk"),
+        ("vim.cmd('edit!')", "was read again"),
         ("vim.cmd('enew | bwipeout! #')", "was closed"),
         ("vim.lsp.get_clients({ name = 'specedit' })[1]:stop(true)", "the language server has ended"),
     ],

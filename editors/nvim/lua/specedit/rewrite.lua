@@ -17,9 +17,12 @@ local shown = {}
 --- By buffer, the last one that was begun, which can be asked for again.
 ---@type table<integer, { client_id: integer, id: string, instruction: string, at_once: boolean }>
 local latest = {}
---- What was told of rewrites before the answer that says what they are: by client, then by the session's id.
----@type table<integer, table<string, fun(session: specedit.Session)[]>>
+--- While answers are waited for, what was told before them of rewrites that they may be about: by client, then by id.
+---@type table<integer, { awaited: integer, told: table<string, fun(session: specedit.Session)[]> }>
 local early = {}
+--- Buffers whose changes are followed.
+---@type table<integer, true>
+local followed = {}
 --- The change under the cursor of each session that has one.
 ---@type table<specedit.Session, specedit.Hunk>
 local active = setmetatable({}, { __mode = 'k' })
@@ -228,25 +231,29 @@ end
 
 --- Follow a buffer as long as something is shown in it.
 ---@param bufnr integer
-local function attach(bufnr)
+local function follow(bufnr)
+  if followed[bufnr] then
+    return
+  end
+  followed[bufnr] = true
   local name = name_of(bufnr)
-  local function leave(what)
+  local function leave()
     vim.schedule(function()
-      abandon(bufnr, ('%s was %s'):format(name, what))
+      abandon(bufnr, ('%s was %s'):format(name, vim.api.nvim_buf_is_loaded(bufnr) and 'read again' or 'closed'))
     end)
   end
   vim.api.nvim_buf_attach(bufnr, false, {
     on_lines = function()
       if not shown[bufnr] then
+        followed[bufnr] = nil
         return true
       end
       draw_soon(bufnr)
     end,
-    on_reload = function()
-      leave('read again from the disk')
-    end,
+    on_reload = leave,
     on_detach = function()
-      leave('closed')
+      followed[bufnr] = nil
+      leave()
     end,
   })
 end
@@ -282,15 +289,15 @@ local function watch()
     M.on_progress(event.data)
   end)
   on('LspDetach', function(event)
-    local client_id = event.data.client_id
-    for _, session in ipairs(vim.list_slice(sessions_in(event.buf))) do
-      if session.client_id == client_id then
-        vim.schedule(function()
-          local loaded = vim.api.nvim_buf_is_loaded(event.buf)
-          abandon(event.buf, loaded and 'the language server has ended' or ('%s was closed'):format(name_of(event.buf)))
-        end)
-        return
-      end
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    local had_it = vim.iter(sessions_in(event.buf)):any(function(session)
+      return session.client_id == event.data.client_id
+    end)
+    -- A buffer that is closed or read again is told of by itself.
+    if had_it and (not client or client:is_stopped()) then
+      vim.schedule(function()
+        abandon(event.buf, 'the language server has ended')
+      end)
     end
   end)
 end
@@ -340,27 +347,29 @@ local function begin(bufnr, name, argument, instruction, at_once)
   tokens = tokens + 1
   argument.workDoneToken = ('specedit.nvim/%d'):format(tokens)
   local session = session_of.new(bufnr, client.id, argument.workDoneToken, instruction, at_once)
-  early[client.id] = early[client.id] or {}
+  early[client.id] = early[client.id] or { awaited = 0, told = {} }
+  early[client.id].awaited = early[client.id].awaited + 1
   server.command(bufnr, name, argument, function(err, answer)
-    local waiting = early[client.id] and early[client.id][answer and answer.session or ''] or {}
+    local waiting = early[client.id]
+    waiting.awaited = waiting.awaited - 1
+    if waiting.awaited == 0 then
+      early[client.id] = nil
+    end
     if err or not vim.api.nvim_buf_is_loaded(bufnr) then
       return
     elseif not is_beginning(answer) then
       server.notify('the server answered what this plugin does not understand. Update both.', ERROR)
       return
     end
-    early[client.id][answer.session] = nil
-    if not shown[bufnr] then
-      attach(bufnr)
-    end
     shown[bufnr] = shown[bufnr] or {}
     table.insert(shown[bufnr], session)
+    follow(bufnr)
     session:begin(answer)
     latest[bufnr] = { client_id = client.id, id = session.id, instruction = instruction, at_once = at_once }
     replace_others(session)
     draw(bufnr)
-    for _, told in ipairs(waiting) do
-      told(session)
+    for _, tell_session in ipairs(waiting.told[session.id] or {}) do
+      tell_session(session)
     end
   end)
 end
@@ -645,8 +654,9 @@ local function deliver(params, ctx, holds, run)
   end
   local waiting = early[ctx.client_id]
   if waiting then
-    waiting[params.session] = waiting[params.session] or {}
-    table.insert(waiting[params.session], function(begun)
+    local told = waiting.told[params.session] or {}
+    waiting.told[params.session] = told
+    table.insert(told, function(begun)
       if find(ctx.client_id, params.session) then
         run(begun, params)
       end

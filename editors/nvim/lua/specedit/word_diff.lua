@@ -40,7 +40,7 @@ end
 --- How many characters of lines are no blanks.
 ---@param text string
 local function weight(text)
-  return #text:gsub('%s', '')
+  return #(text:gsub('%s', ''))
 end
 
 ---@param line string
@@ -57,6 +57,9 @@ end
 ---@param new string
 ---@return specedit.Pair?
 local function compared(old, new)
+  if weight(old) == 0 or weight(new) == 0 then
+    return nil
+  end
   local diff = vim.text.diff or vim.diff
   local one, other = words(old), words(new)
   local pair = { old = {}, new = {} }
@@ -70,7 +73,7 @@ local function compared(old, new)
     end
   end
   local kept = weight(old) - weight_of(old, pair.old)
-  if kept > 0 and kept >= LEAST_IN_COMMON * math.max(weight(old), weight(new)) then
+  if kept >= LEAST_IN_COMMON * math.max(weight(old), weight(new)) then
     return pair
   end
 end
