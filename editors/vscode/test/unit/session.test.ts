@@ -81,8 +81,8 @@ test('a change for an earlier text is followed through what was typed since', ()
 test('one that comes after the server knows a later text finds its place all the same', () => {
   const session = begun();
   session.follow(2, [edit([0, 0], [0, 0], 'above\n')]);
-  session.rebase({ session: 's', uri: 'file:///a', version: 2, lines: 1 });
   session.follow(3, [edit([0, 0], [0, 0], 'above\n')]);
+  session.rebase({ session: 's', uri: 'file:///a', version: 2, lines: 1 });
   session.place(hunk({ ...TWO, line: 3, version: 2 }));
   assert.deepEqual(lines(session), [4]);
 });
@@ -167,6 +167,21 @@ test('a line that is joined with another is no place for a change', () => {
   assert.deepEqual(lines(session), [2, 3]);
 });
 
+test('an addition between lines that are joined is lost', () => {
+  for (const joint of ['', 'q']) {
+    const session = ready([ADDED]);
+    session.follow(2, [edit([2, 1], [3, 0], joint)]);
+    assert.deepEqual(lines(session), []);
+  }
+});
+
+test('of like lines, those are taken that stand where they stood', () => {
+  const session = ready([TWO], 'zero\ntwo\ntwo\nthree\n');
+  session.follow(2, [edit([2, 0], [3, 0], '')]);
+  session.follow(3, [edit([2, 0], [2, 0], 'two\n')]);
+  assert.deepEqual(lines(session), [2]);
+});
+
 test('an addition whose place is deleted is lost; nothing says where it belongs', () => {
   const session = ready([ADDED]);
   session.follow(2, [edit([2, 1], [4, 1], '')]);
@@ -177,6 +192,8 @@ test('an addition whose place is deleted is lost; nothing says where it belongs'
 test('Enter at the end of the last line of a change leaves it', () => {
   const session = ready([TWO]);
   session.follow(2, [edit([2, 3], [2, 3], '\n')]);
+  assert.deepEqual(lines(session), [2]);
+  session.follow(3, [edit([2, 3], [2, 3], '\ntwo')]);
   assert.deepEqual(lines(session), [2]);
 });
 
