@@ -177,8 +177,8 @@ test('an addition between lines that are joined is lost', () => {
 
 test('of like lines, those are taken that stand where they stood', () => {
   const session = ready([TWO], 'zero\ntwo\ntwo\nthree\n');
-  session.follow(2, [edit([2, 0], [3, 0], '')]);
-  session.follow(3, [edit([2, 0], [2, 0], 'two\n')]);
+  session.follow(2, [edit([2, 0], [2, 3], 'x')]);
+  session.follow(3, [edit([2, 0], [2, 1], 'two')]);
   assert.deepEqual(lines(session), [2]);
 });
 
