@@ -53,7 +53,7 @@ class Rewrites implements vscode.Disposable {
   ) {
     const commands: Record<string, (argument: unknown) => unknown> = {
       rewriteSelection: (argument) => this.rewrite(argument, false),
-      rewriteFunction: () => this.rewrite(undefined, true),
+      rewriteFunction: (argument) => this.rewrite(argument, true),
       acceptChange: (named) => this.decideOne(named, 'accepted'),
       rejectChange: (named) => this.decideOne(named, 'rejected'),
       acceptAllChanges: (named) => this.decideAll(named, 'accepted'),
@@ -113,7 +113,7 @@ class Rewrites implements vscode.Disposable {
     const given = argumentOf(argument);
     const selected = (): vscode.Range => {
       const { active } = editor.selection;
-      return given.range ?? (isFunction ? new vscode.Range(active, active) : editor.selection);
+      return isFunction ? new vscode.Range(active, active) : (given.range ?? editor.selection);
     };
     const instruction =
       given.instruction ?? (await askInstruction(this.history, titleOf(selected(), document, editor)));
