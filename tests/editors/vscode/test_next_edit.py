@@ -8,32 +8,33 @@ import pytest
 
 from tests.editors.vscode.harness import VSCode, wait_until
 
-NAMES = ("apple", "pear", "plum", "fig")
-CALLS = "".join(f"    total += price({name}, {name}_count)\n" for name in NAMES)
+TEXT = "def label(colour):\n    if not colour:\n        return None\n    return colour.lower()\n"
+
+#: What a line shows, what is drawn into it beside its text among that.
+SEEN = """line => line.innerText + [...line.querySelectorAll('*')].flatMap((each) => ['::before', '::after'].map(
+    (which) => getComputedStyle(each, which).content)).join(' ')"""
 
 
 @pytest.fixture(scope="module")
 def code(open_window: Callable[..., VSCode]) -> VSCode:
-    return open_window().ready()
+    return open_window(settings={"specedit.inline.enabled": False, "specedit.nextEdit.model": False}).ready()
 
 
-def calls(renamed: int) -> str:
-    """The calls, so many of them by another name."""
-    return CALLS.replace("price", "cost", renamed)
+def renamed(places: int) -> str:
+    return TEXT.replace("colour", "color", places)
 
 
-def rename_two(code: VSCode) -> None:
-    """Do the same twice, in the first and the second line."""
-    code.open("shop.py", CALLS)
-    for line in range(2):
-        code.js("tools.select([args[0], 13], [args[0], 18])", line)
-        code.command("type", {"text": "cost"})
-    code.until_text(calls(renamed=2))
+def rename(code: VSCode) -> None:
+    """Rename a parameter where it is declared."""
+    code.open("label.py", TEXT)
+    code.js("tools.select([0, 10], [0, 16])")
+    code.command("type", {"text": "color"})
+    code.until_text(renamed(places=1))
 
 
-def go(code: VSCode) -> None:
+def go(code: VSCode, line: int) -> None:
     """Go to the next edit, once it is known."""
-    wait_until(lambda: code.command("specedit.goToNextEdit") is None and cursor(code) == 2)
+    wait_until(lambda: code.command("specedit.goToNextEdit") is None and cursor(code) == line)
 
 
 def cursor(code: VSCode) -> int:
@@ -41,24 +42,28 @@ def cursor(code: VSCode) -> int:
 
 
 def test_it_is_gone_to_then_made_then_the_next_one_is_there(code: VSCode) -> None:
-    rename_two(code)
-    go(code)
-    assert code.text() == calls(renamed=2)
+    rename(code)
+    go(code, line=1)
+    assert code.text() == renamed(places=1)
     code.command("specedit.goToNextEdit")
-    code.until_text(calls(renamed=3))
-    wait_until(lambda: code.command("specedit.goToNextEdit") is None and cursor(code) == 3)
-    wait_until(lambda: code.command("specedit.goToNextEdit") is None and code.text() == calls(renamed=4))
+    code.until_text(renamed(places=2))
+    go(code, line=3)
+    code.command("specedit.goToNextEdit")
+    code.until_text(renamed(places=3))
     code.command("undo")
-    assert code.text() == calls(renamed=3)
+    assert code.text() == renamed(places=2)
 
 
 def test_it_is_shown_where_it_would_be_made(code: VSCode) -> None:
-    rename_two(code)
-    drawn = code.page.locator(".view-line").filter(has_text="plum")
-    wait_until(lambda: "cost" in drawn.first.evaluate(SEEN))
-    assert code.text() == calls(renamed=2)
+    rename(code)
+    line = code.page.locator(".view-line").filter(has_text="not")
+    wait_until(lambda: "color:" in line.first.evaluate(SEEN).replace("\xa0", " "))
+    assert code.text() == renamed(places=1)
 
 
-#: What a line shows, what decorations draw after it among that.
-SEEN = """line => line.innerText + [...line.querySelectorAll('*')].map(
-    (each) => getComputedStyle(each, '::after').content + getComputedStyle(each, '::before').content).join(' ')"""
+def test_what_no_longer_holds_is_not_made(code: VSCode) -> None:
+    rename(code)
+    go(code, line=1)
+    code.insert(1, 11, "dis")
+    code.command("specedit.goToNextEdit")
+    assert "not discolour:" in code.text()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.editors.vscode.harness import VSCode, wait_until
-from tests.lsp.scripted_lsp import obeyed
+from tests.fakes import fenced
+from tests.lsp.scripted_lsp import Script, obeyed
 
 FUNCTION = """\
 def union(a, b):
@@ -41,7 +42,9 @@ def rewritten(*changes: int) -> str:
 
 @pytest.fixture(scope="module")
 def window(open_window: Callable[..., VSCode]) -> VSCode:
-    return open_window(settings={"specedit.rewrite.preview": "inline"}).ready()
+    return open_window(
+        script=Script(answers=[fenced(rewritten(2, 3))]), settings={"specedit.rewrite.preview": "inline"}
+    ).ready()
 
 
 @pytest.fixture
@@ -192,9 +195,10 @@ def test_a_code_action_is_looked_at_like_any_rewrite(code: VSCode) -> None:
         """
     )
     assert any("docstring" in title for title in titles)
-    # Without instruction to obey, the model answers in capitals; what counts is that it is shown, not made.
-    wait_until(lambda: "specedit.regenerateChanges" in code.lenses())
+    until_changes(code, 2)
     assert code.text() == FUNCTION
+    code.command("specedit.acceptAllChanges")
+    code.until_text(rewritten(2, 3))
 
 
 def test_it_is_asked_again_with_another_seed(code: VSCode) -> None:
