@@ -181,6 +181,15 @@ def test_what_no_longer_fits_is_not_drawn_for_a_moment(neovim: Neovim) -> None:
     assert "otal" not in editor.ghost_text()
 
 
+def test_text_behind_it_that_goes_takes_it_away(neovim: Neovim) -> None:
+    editor = neovim("f(, 1)\n", script=Script(completions=["total", ""]))
+    editor.keys("f,i")
+    shown(editor, "total")
+    editor.keys("<Del>")
+    shown(editor, "")
+    assert editor.text() == "f( 1)\n"
+
+
 def test_next_asks_for_others_and_goes_round(neovim: Neovim) -> None:
     editor = neovim("", script=Script(completions=["one()", "two()", "three()"]), config=TAB)
     editor.keys("ix = ")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.editors.nvim.harness import Editor
 from tests.lsp.scripted_lsp import Script
 
@@ -22,22 +20,22 @@ def component(editor: Editor) -> str:
     return str(editor.lua("return require('specedit.status').component()"))
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        ({"state": "loading", "percent": 42, "message": "reading"}, "specedit 42%"),
-        ({"state": "loading"}, "specedit loading"),
-        ({"state": "ready", "model": "m"}, "specedit"),
-        ({"state": "busy", "message": "rewriting"}, "specedit …"),
-        ({"state": "error", "message": "gone"}, "specedit: error"),
-    ],
-)
-def test_the_statusline(neovim: Neovim, status: dict[str, object], said: str) -> None:
+STATUSES = [
+    ({"state": "loading", "percent": 42, "message": "reading"}, "specedit 42%"),
+    ({"state": "loading"}, "specedit loading"),
+    ({"state": "ready", "model": "m"}, "specedit"),
+    ({"state": "busy", "message": "rewriting"}, "specedit …"),
+    ({"state": "error", "message": "gone"}, "specedit: error"),
+]
+
+
+def test_the_statusline(neovim: Neovim) -> None:
     line = "%{v:lua.require'specedit.status'.component()}|"
     editor = neovim(setup="{ warm_up = false }", config=f'vim.o.statusline = "{line}"')
-    tell(editor, **status)
-    assert component(editor) == said
-    editor.until(lambda: f"{said}|" in editor.screen())
+    for status, said in STATUSES:
+        tell(editor, **status)
+        assert component(editor) == said
+        editor.until(lambda said=said: f"{said}|" in editor.screen())
 
 
 def test_it_is_drawn_anew_and_told_to_ones_own_configuration(neovim: Neovim) -> None:
@@ -90,6 +88,18 @@ def test_statistics(neovim: Neovim) -> None:
     editor.until(lambda: editor.ghost_text() == "total")
     editor.command("SpecEditStatistics")
     assert "inline completions: 1 shown" in editor.told("In the last")
+
+
+def test_a_server_that_has_ended_is_started_anew(neovim: Neovim) -> None:
+    editor = neovim("", script=Script(completions=["total"]))
+    editor.command("SpecEditRestart")
+    editor.told("the engine was started anew")
+    editor.lua("vim.lsp.get_clients({ name = 'specedit' })[1]:stop(true)")
+    editor.until(lambda: not editor.attached())
+    editor.command("SpecEditRestart")
+    editor.until(editor.attached, 60)
+    editor.keys("ix = ")
+    editor.until(lambda: editor.ghost_text() == "total")
 
 
 def test_the_log(neovim: Neovim) -> None:

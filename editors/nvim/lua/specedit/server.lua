@@ -38,7 +38,7 @@ function M.why_not_attached(bufnr)
   local config = vim.lsp.config[NAME]
   if buffer.buftype ~= '' then
     return ("this buffer is no file ('buftype' is %s). Open the code as a file."):format(buffer.buftype)
-  elseif not vim.lsp.is_enabled or not vim.lsp.is_enabled(NAME) then
+  elseif vim.lsp.is_enabled and not vim.lsp.is_enabled(NAME) then
     return "it is not switched on. Put require('specedit').setup() or vim.lsp.enable('specedit') in your init.lua."
   elseif buffer.filetype == '' then
     return 'this buffer has no file type, so no language server is started for it. Save it under a name, or :setfiletype.'
@@ -112,8 +112,15 @@ local function any_buffer()
   return client and next(client.attached_buffers) or bufnr
 end
 
---- End the shared engine and start it anew.
+--- End the shared engine and start it anew; the language server too, where it has ended.
 function M.restart()
+  local is_on = not vim.lsp.is_enabled or vim.lsp.is_enabled(NAME)
+  if is_on and not M.why_not_startable() and #vim.lsp.get_clients({ name = NAME, _uninitialized = true }) == 0 then
+    -- Looks anew at all buffers that are open.
+    vim.lsp.enable(NAME)
+    M.notify('the language server was started anew.')
+    return
+  end
   M.command(any_buffer(), 'specedit.restartEngine', nil, function(err)
     if not err then
       M.notify('the engine was started anew.')

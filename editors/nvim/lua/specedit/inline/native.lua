@@ -10,7 +10,18 @@ local suggestion = require('specedit.inline.suggestion')
 
 local M = {}
 
-local EXPECTED = { 'new', 'on_attach', 'on_detach', 'destroy', 'abort', 'count_items', 'hide', 'select', 'show' }
+local EXPECTED = {
+  'new',
+  'on_attach',
+  'on_detach',
+  'destroy',
+  'abort',
+  'count_items',
+  'get_item',
+  'hide',
+  'select',
+  'show',
+}
 
 ---@return table? the completors' prototype
 local function prototype()
@@ -56,7 +67,7 @@ local function show(self, hint)
   if not current.suggestion then
     local _, item = self:get_item(current._index)
     -- Without an item of the editor's own list, the server's ranges begin at the cursor.
-    current.suggestion = item and suggestion.new(bufnr, client, item, item.range.start)
+    current.suggestion = item and item.range and suggestion.new(bufnr, client, item, item.range.start)
   end
   local left = current.suggestion and current.suggestion:left()
   if not left then
@@ -85,10 +96,21 @@ function M.attach(client, bufnr)
   if not self.client_state[client.id] then
     self:on_attach(client.id)
   end
+  if self.show == show then
+    return
+  end
   self.show = show
   self.hide = function()
     ghost.clear(bufnr, namespace())
   end
+  -- It follows the cursor alone, which stays where text behind it goes, and where the editor's own list is closed.
+  vim.api.nvim_create_autocmd({ 'TextChangedI', 'CompleteDone' }, {
+    group = self.augroup,
+    buffer = bufnr,
+    callback = vim.schedule_wrap(function()
+      M.refresh(bufnr)
+    end),
+  })
 end
 
 --- Complete there no more.
