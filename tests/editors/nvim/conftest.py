@@ -119,7 +119,8 @@ def person(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Ter
     """Start a Neovim in a terminal with a file open.
 
     Arguments: the file's text, its name, what the model writes, other files by name, and the Lua table for
-    `setup`, by default one in which the model is asked for rewrites and completions alone.
+    `setup`, by default one in which the model is asked for rewrites and completions alone;
+    or the whole configuration.
     """
 
     def start(
@@ -128,11 +129,12 @@ def person(version: str, tmp_path: Path, opened: list[Any]) -> Callable[..., Ter
         script: Script | None = Script(),  # noqa: B008  never changed
         files: Mapping[str, str | bytes] = {},
         setup: str = "{ next_edit = { model = false } }",
+        config: str | None = None,
     ) -> Terminal:
         tmux = binary("tmux")
         if tmux is None:
             pytest.skip(why_missing("tmux"))
-        home = Home(tmp_path / f"home{len(opened)}", person_config(setup), script)
+        home = Home(tmp_path / f"home{len(opened)}", config or person_config(setup), script)
         for other, content in files.items():
             home.file(other, content)
         terminal = Terminal(tmux, binary(version), version, home, home.file(name, text))

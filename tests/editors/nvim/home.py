@@ -55,7 +55,8 @@ class Home:
         self.place, self.work, self.init = place, place / "work", place / "init.lua"
         self._record = place / "record.jsonl"
         for directory in (self.work, place / "bin", place / "run"):
-            directory.mkdir(parents=True, exist_ok=True)
+            # The server takes no runtime directory that others may use.
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.init.write_text(f"vim.opt.rtp:prepend({json.dumps(str(PLUGIN))})\n{config}\n")
         self._put_on_path(script)
 

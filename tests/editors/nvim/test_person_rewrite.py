@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
+from tests.editors.nvim.conftest import ATTACHED
+from tests.editors.nvim.home import PLUGIN
 from tests.editors.nvim.terminal import Terminal
 from tests.fakes import fenced
 from tests.lsp.scripted_lsp import Script
@@ -150,6 +153,30 @@ def test_a_selection_is_asked_for_by_the_prompt(person: Callable[..., Terminal])
     nvim.type("gA")
     nvim.until_gone("height = shape.height")
     assert nvim.save().decode() == changed(BEFORE, 1, 2, 3, 4)
+
+
+def test_the_keys_that_the_page_proposes(person: Callable[..., Terminal]):
+    page = (PLUGIN / "README.md").read_text()
+    keys = re.search(r"```lua\n(require\('specedit'\)\.setup\(\{.*?map\(.*?)```", page, re.DOTALL)
+    script = Script(answers=ANSWERS, completions=["weight"])
+    nvim = person(BEFORE, script=script, config=ATTACHED + keys[1])
+    nvim.type("Goshape = ")
+    nvim.until("shape = weight")
+    nvim.type("<Tab><Esc>")
+    assert nvim.save().decode() == BEFORE + "shape = weight\n"
+
+    nvim.type(r"4GV15G\r")
+    nvim.until("4-15")
+    nvim.type("Use floats<CR>")
+    previewed(nvim)
+    nvim.type(r"gg]r]r[r\rx")
+    nvim.until_gone(NEW_LINES[0])
+    nvim.type(r"\ra")
+    nvim.until_gone("scale = shape.scale\n")
+    nvim.type(r"\rA")
+    nvim.until_gone(NEW_LINES[0])
+    nvim.until_gone("return width * height")
+    assert nvim.save().decode() == changed(BEFORE, 2, 3, 4) + "shape = weight\n"
 
 
 def first_change_is_shown(nvim: Terminal) -> None:

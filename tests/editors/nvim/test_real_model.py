@@ -19,20 +19,21 @@ UNION = SHAPES[SHAPES.index("def union") : SHAPES.index("def scaled")]
 RENAME = "Rename the variable res to bounds."
 
 NAMES = ("street", "city", "country", "phone", "email", "website", "language", "currency")
-#: Long enough to be in the middle of for a while.
-CHECKS = "".join(
-    f"""\
-    if {name} is None:
-        errors.append("{name} is missing")
-    elif not isinstance({name}, str):
-        errors.append("{name} is not a text")
-"""
-    for name in ("street", "city", "country", "phone", "email", "website", "language", "currency")
-)
+#: Long enough to be in the middle of for a while, what is changed far enough apart to be seen early.
 LONG = (
-    f"def check(street, city, country, phone, email, website, language, currency, errors):\n{CHECKS}    return errors\n"
+    f"def found({', '.join(NAMES)}):\n    texts = []\n    other = None\n"
+    + "".join(
+        f"""\
+    if {name} is None:
+        other = "{name} is missing"
+    elif isinstance({name}, str):
+        texts.append({name})
+"""
+        for name in NAMES
+    )
+    + "    return texts, other\n"
 )
-SHOUT = "Write every message in upper case."
+RENAME_TEXTS = "Rename the variable texts to words."
 
 FILES = {
     "area.py": "def area(width, height):\n\n\nassert area(2, 3) == 6\n",
@@ -89,7 +90,7 @@ def test_ghost_text_is_shown_and_taken(terminal: Terminal, opened: object):
 
 def test_a_rewrite_is_previewed_and_taken_but_for_one_change(terminal: Terminal, opened: object):
     edit(terminal, "shapes.py")
-    terminal.type(f"/res = None<CR>:SpecEdit {RENAME}<CR>")
+    terminal.type(f"/def union<CR>zt/res = None<CR>:SpecEdit {RENAME}<CR>")
     terminal.until("bounds = None", PATIENCE_SECONDS)
     assert terminal.file.read_text() == SHAPES
     terminal.until("changes", PATIENCE_SECONDS)
@@ -110,10 +111,10 @@ def test_a_rewrite_is_previewed_and_taken_but_for_one_change(terminal: Terminal,
 
 def test_a_rewrite_is_cancelled(terminal: Terminal, opened: object):
     edit(terminal, "cancelled.py")
-    terminal.type(f":%SpecEdit {SHOUT}<CR>")
-    terminal.until("IS MISSING", PATIENCE_SECONDS)
+    terminal.type(f":%SpecEdit {RENAME_TEXTS}<CR>")
+    terminal.until("words", PATIENCE_SECONDS)
     terminal.type("gc")
-    terminal.until_gone("IS MISSING")
+    terminal.until_gone("words")
     terminal.until("ancelled")
     assert terminal.save().decode() == LONG
 
@@ -135,12 +136,12 @@ def test_the_next_edit_repeats_ones_own(terminal: Terminal, opened: object):
 
 def test_the_model_is_killed_while_it_writes_and_comes_back(terminal: Terminal, opened: object):
     edit(terminal, "killed.py")
-    terminal.type(f":%SpecEdit {SHOUT}<CR>")
-    terminal.until("IS MISSING", PATIENCE_SECONDS)
+    terminal.type(f":%SpecEdit {RENAME_TEXTS}<CR>")
+    terminal.until("words", PATIENCE_SECONDS)
     (engine,) = terminal.home.processes(" serve")
     engine.kill()
     terminal.until("SpecEditRestart")
-    terminal.until_gone("IS MISSING")
+    terminal.until_gone("words")
     terminal.type("ggO# still here<Esc>")
     assert terminal.save().decode() == "# still here\n" + LONG
 
