@@ -135,7 +135,12 @@ end
 --- Find the changes in the text that could not be found there before.
 function Session:find_hunks()
   local row, end_row = self:rows()
-  if not row or not vim.deep_equal(vim.api.nvim_buf_get_lines(self.bufnr, row, end_row, true), self.before) then
+  local is_missing = vim.iter(pairs(self.hunks)):any(function(_, hunk)
+    return not hunk.place
+  end)
+  if not row or not is_missing then
+    return
+  elseif not vim.deep_equal(vim.api.nvim_buf_get_lines(self.bufnr, row, end_row, true), self.before) then
     return
   end
   for _, hunk in pairs(self.hunks) do
