@@ -78,8 +78,13 @@ vim.api.nvim_create_autocmd('LspAttach', {
 
 local highlights = require('specedit.highlights')
 highlights.define()
-vim.api.nvim_create_autocmd('ColorScheme', {
-  group = 'specedit',
-  desc = "Make the plugin's colours from the new scheme's",
-  callback = highlights.define,
-})
+for event, pattern in pairs({ ColorScheme = '*', OptionSet = 'background' }) do
+  vim.api.nvim_create_autocmd(event, {
+    group = 'specedit',
+    pattern = pattern,
+    desc = "Make the plugin's colours from the new ones",
+    callback = function()
+      highlights.define()
+    end,
+  })
+end

@@ -138,3 +138,20 @@ def test_no_key_is_taken(neovim: Neovim) -> None:
         return found"""
     )
     assert keys == []
+
+
+def test_colours_follow_the_background_and_leave_the_users_own(neovim: Neovim) -> None:
+    editor = neovim("x = 1\n", attach=False)
+
+    def behind(name: str) -> int | None:
+        group: dict[str, int] = editor.lua("return vim.api.nvim_get_hl(0, { name = ... })", name)
+        return group.get("bg")
+
+    dark = behind("SpecEditAdded")
+    editor.lua("vim.api.nvim_set_hl(0, 'SpecEditRemoved', { bg = '#123456' })")
+    editor.command("set background=light")
+    light = behind("SpecEditAdded")
+    assert dark is not None
+    assert light is not None
+    assert light > dark
+    assert behind("SpecEditRemoved") == 0x123456

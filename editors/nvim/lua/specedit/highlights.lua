@@ -4,6 +4,20 @@ local M = {}
 local DARK, LIGHT = 0x101010, 0xffffff
 local GREEN, RED = 0x2ea043, 0xf85149
 
+--- Groups as they were defined here, to tell them from those that the scheme or the user defines.
+---@type table<string, vim.api.keyset.get_hl_info>
+local ours = {}
+
+---@param name string
+---@param definition vim.api.keyset.highlight
+local function define(name, definition)
+  local standing = vim.api.nvim_get_hl(0, { name = name })
+  if vim.tbl_isempty(standing) or vim.deep_equal(standing, ours[name]) then
+    vim.api.nvim_set_hl(0, name, definition)
+    ours[name] = vim.api.nvim_get_hl(0, { name = name })
+  end
+end
+
 ---@param name string
 ---@return vim.api.keyset.get_hl_info
 local function group(name)
@@ -31,8 +45,7 @@ local function define_background(name, colour, diff)
   local behind = group('Normal').bg or (vim.o.background == 'dark' and DARK or LIGHT)
   local terminal = group(diff)
   for suffix, share in pairs({ [''] = 0.18, Text = 0.42 }) do
-    vim.api.nvim_set_hl(0, name .. suffix, {
-      default = true,
+    define(name .. suffix, {
       bg = mixed(behind, colour, share),
       ctermfg = terminal.ctermfg,
       ctermbg = terminal.ctermbg,
@@ -41,7 +54,7 @@ local function define_background(name, colour, diff)
   end
 end
 
---- Define all of them, now and whenever the colour scheme changes.
+--- Define all of them; to be called again when the colours that they are made from change.
 function M.define()
   define_background('SpecEditAdded', GREEN, 'DiffAdd')
   define_background('SpecEditRemoved', RED, 'DiffDelete')
@@ -51,7 +64,7 @@ function M.define()
     SpecEditStale = 'DiagnosticWarn',
     SpecEditNextEdit = 'DiffText',
   }) do
-    vim.api.nvim_set_hl(0, name, { default = true, link = link })
+    define(name, { link = link })
   end
 end
 

@@ -156,10 +156,7 @@ end
 local function hint(session, hunk, number)
   local of = ('%d of %d'):format(number, vim.tbl_count(session.hunks))
   if not session:fits(hunk) then
-    return ('%s: out of date, as the text here has changed. Undo that, or %s'):format(
-      of,
-      keys.of(session.bufnr, 'reject', 'SpecEditReject')
-    )
+    return ('out of date: undo your edit here, or reject %s'):format(keys.of(session.bufnr, 'reject', 'SpecEditReject'))
   end
   return ('%s  accept %s  reject %s'):format(
     of,
