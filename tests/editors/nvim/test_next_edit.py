@@ -58,9 +58,13 @@ def test_ones_own_edit_is_repeated_with_a_key(neovim: Neovim) -> None:
     editor.keys("fcciwcolor<Esc>")
     editor.until(lambda: known(editor))
     assert removed(editor) == [(1, 15, 16)], "of `colour` only the u goes"
+    before = editor.cursor()
     editor.keys("<C-g>")
     editor.until(lambda: editor.cursor()[0] == 2)
     assert "if not colour" in editor.text(), "the first press only goes there"
+    editor.keys("<C-o>")
+    assert editor.cursor() == before, "where one came from is in the jump list"
+    editor.keys("<C-g>")
     editor.keys("<C-g>")
     editor.until(lambda: "if not color:" in editor.text())
     editor.until(lambda: known(editor))
@@ -68,8 +72,6 @@ def test_ones_own_edit_is_repeated_with_a_key(neovim: Neovim) -> None:
     editor.until(lambda: editor.text() == TEXT.replace("colour", "color"))
     editor.keys("u")
     assert editor.text().count("colour") == 1, "one step takes back one edit"
-    editor.keys("<C-o><C-o>")
-    assert editor.cursor()[0] == 1, "where one came from is in the jump list"
 
 
 def test_in_insert_mode_what_was_typed_before_is_another_step(neovim: Neovim) -> None:
