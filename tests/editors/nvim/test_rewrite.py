@@ -404,3 +404,41 @@ def test_the_users_own_events_tell_of_changes_and_ends(neovim: Neovim) -> None:
     assert any("SpecEditHunks" in event and "1" in event for event in events)
     assert any("SpecEditEnd" in event and "ready" in event for event in events)
     assert any("SpecEditEnd" in event and "decided" in event for event in events)
+
+
+def test_two_changes_accepted_by_one_key_are_two_steps_to_undo(neovim: Neovim) -> None:
+    editor = neovim(BEFORE)
+    ask_and_wait(editor, changed(BEFORE, 3, 8))
+    editor.lua("local rewrite = require('specedit.rewrite') rewrite.accept() rewrite.accept()")
+    assert editor.text() == changed(BEFORE, 3, 8)
+    editor.command("normal! u")
+    assert editor.text() == changed(BEFORE, 3)
+
+
+def test_lines_opened_beside_a_change_leave_it_as_it_is(neovim: Neovim) -> None:
+    editor = neovim(BEFORE)
+    ask_and_wait(editor, changed(BEFORE, 3, 8))
+    editor.keys("3Gobelow<Esc>3GOabove<Esc>")
+    editor.until(lambda: removed(editor) == [4, 10])
+    editor.command("SpecEditAcceptAll")
+    assert editor.text() == changed(BEFORE, 3, 8).replace("changed 3\n", "above\nchanged 3\nbelow\n")
+
+
+def test_what_the_server_tells_before_it_answers_is_not_lost(neovim: Neovim) -> None:
+    editor = neovim(BEFORE)
+    editor.lua(
+        """local inbox, sessions = require('specedit.inbox'), require('specedit.sessions')
+        local ctx = { client_id = vim.lsp.get_clients({ name = 'specedit' })[1].id }
+        local bufnr = vim.api.nvim_get_current_buf()
+        local session = require('specedit.session').new(bufnr, ctx.client_id, 'token', 'do', false)
+        inbox.await(ctx.client_id)
+        local told = { session = '7', outcome = 'refused', reason = 'no engine', fix = 'start one' }
+        require('specedit.rewrite').on_end(told, ctx)
+        local hand_over = inbox.answered(ctx.client_id)
+        sessions.add(session)
+        local range = { start = { line = 0, character = 0 }, ['end'] = { line = 2, character = 0 } }
+        session:begin({ session = '7', version = vim.lsp.util.buf_versions[bufnr], range = range, label = 'it' })
+        hand_over(session)"""
+    )
+    editor.told("no engine; start one")
+    assert editor.lua("return #require('specedit.sessions').of(vim.api.nvim_get_current_buf())") == 0
