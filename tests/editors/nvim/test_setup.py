@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,10 @@ CLIENTS = "vim.lsp.get_clients({ name = 'specedit' })"
 
 def refusal(editor: Editor, options: str) -> str:
     return str(editor.lua(f"return select(2, pcall(require('specedit').setup, {options}))"))
+
+
+def holds(editor: Editor, text: str) -> bool:
+    return editor.text() == text
 
 
 def test_it_works_without_setup(neovim: Neovim) -> None:
@@ -111,7 +116,7 @@ def test_files_of_two_projects_are_served(neovim: Neovim) -> None:
         editor.command(f"edit {name}")
         editor.until(editor.attached, ATTACH_SECONDS)
         editor.command("%SpecEdit! make it so")
-        editor.until(lambda text=text: editor.text() == text)
+        editor.until(functools.partial(holds, editor, text))
     roots = editor.lua(f"return vim.tbl_map(function(client) return client.root_dir or '' end, {CLIENTS})")
     assert {root.rpartition("/")[2] for root in roots} == {"", "one", "two"}
 
