@@ -20,7 +20,7 @@ local function check_neovim()
     health.ok(('Neovim %s; completions come by its own `vim.lsp.inline_completion`.'):format(version))
   elseif vim.fn.has('nvim-0.12') == 1 then
     health.warn(
-      ('Neovim %s has changed what is below `vim.lsp.inline_completion`; the plugin completes by itself.'):format(version),
+      ('Neovim %s has changed what is below `vim.lsp.inline_completion`; the plugin does without.'):format(version),
       'All keys of the plugin work; `vim.lsp.inline_completion.get()` does not see its completions. Update the plugin.'
     )
   else
@@ -30,7 +30,7 @@ local function check_neovim()
     if vim.g[variable] then
       health.warn(
         name .. ' draws completions at the cursor too.',
-        "Switch one of them off: require('specedit').setup({ inline = { enabled = false } }) keeps rewrites and next edits."
+        'Switch one of them off: setup({ inline = { enabled = false } }) leaves rewrites and next edits.'
       )
     end
   end
@@ -93,7 +93,7 @@ local function check_clients()
   elseif #clients == 0 then
     health.warn(
       'it runs for no buffer.',
-      'Open a file that has a file type. If it does not start then, look at :SpecEditLog and ' .. vim.lsp.log.get_filename()
+      ('Open a file that has a file type. If it does not start then, look at %s.'):format(vim.lsp.log.get_filename())
     )
   end
   for _, client in ipairs(clients) do
@@ -123,10 +123,10 @@ end
 local function check_set_up()
   health.start('specedit: set-up')
   local inline = require('specedit.inline')
-  health.info('completion at the cursor is ' .. (inline.is_enabled() and 'on.' or 'off; :SpecEditToggle switches it on.'))
-  local key = vim.fn.hasmapto('<Plug>(specedit-inline-accept)', 'i') == 1
-  if not key then
-    health.info('no key is mapped to <Plug>(specedit-inline-accept); a mapping may call the function. See :help specedit-mappings.')
+  local said = inline.is_enabled() and 'on.' or 'off; :SpecEditToggle switches it on.'
+  health.info('completion at the cursor is ' .. said)
+  if vim.fn.hasmapto('<Plug>(specedit-inline-accept)', 'i') == 0 then
+    health.info('no key is mapped to <Plug>(specedit-inline-accept); one may call its function. :help specedit-mappings')
   end
   if not vim.o.hidden then
     health.warn("'hidden' is off, so a buffer that you leave is closed, and its rewrite with it.", ':set hidden')

@@ -172,9 +172,8 @@ end
 --- Switch completion at the cursor off or on, in all buffers.
 function M.toggle()
   switch(not is_enabled)
-  require('specedit.server').notify(
-    is_enabled and 'completion at the cursor is on.' or 'completion at the cursor is off. :SpecEditToggle switches it on.'
-  )
+  local said = is_enabled and 'on.' or 'off. :SpecEditToggle switches it on.'
+  require('specedit.server').notify('completion at the cursor is ' .. said)
 end
 
 --- Whether a completion is shown at the cursor.

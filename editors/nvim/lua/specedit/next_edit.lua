@@ -226,16 +226,25 @@ function M.refresh(bufnr)
   end
 end
 
+local FOLLOWED = {
+  'CursorMoved',
+  'CursorMovedI',
+  'InsertEnter',
+  'InsertLeave',
+  'TextChanged',
+  'TextChangedI',
+  'TextChangedP',
+}
+
 ---@param edit specedit.NextEdit
 local function keep(edit)
   proposals[edit.bufnr] = edit
   M.refresh(edit.bufnr)
-  local events = { 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI', 'TextChangedP', 'InsertEnter', 'InsertLeave' }
   local augroup = api.nvim_create_augroup(group(edit.bufnr), {})
   local function refresh()
     M.refresh(edit.bufnr)
   end
-  api.nvim_create_autocmd(events, { group = augroup, buffer = edit.bufnr, callback = refresh })
+  api.nvim_create_autocmd(FOLLOWED, { group = augroup, buffer = edit.bufnr, callback = refresh })
   api.nvim_create_autocmd('WinScrolled', { group = augroup, callback = refresh })
 end
 

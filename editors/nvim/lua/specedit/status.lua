@@ -55,8 +55,8 @@ function M.current()
   return runs and vim.deepcopy(status) or nil
 end
 
---- For the statusline: 'specedit' where the engine is ready, 'specedit 42%' while it loads, 'specedit …' while it works,
---- 'specedit: error'; empty where no server runs.
+--- For the statusline: 'specedit' where the engine is ready, 'specedit 42%' while it loads, 'specedit …' while it
+--- works, 'specedit: error'; empty where no server runs.
 ---@return string
 function M.component()
   local current = M.current()
