@@ -126,7 +126,7 @@ local function check_set_up()
   local said = inline.is_enabled() and 'on.' or 'off; :SpecEditToggle switches it on.'
   health.info('completion at the cursor is ' .. said)
   if vim.fn.hasmapto('<Plug>(specedit-inline-accept)', 'i') == 0 then
-    health.info('no key is mapped to <Plug>(specedit-inline-accept); one may call its function. :help specedit-mappings')
+    health.info('no key is mapped to <Plug>(specedit-inline-accept); see :help specedit-mappings')
   end
   if not vim.o.hidden then
     health.warn("'hidden' is off, so a buffer that you leave is closed, and its rewrite with it.", ':set hidden')
