@@ -40,6 +40,12 @@ _CHROMIUM_FLAGS = (
     "--disable-sync",
 )
 
+_SEEN = """line => line.innerText + [...line.querySelectorAll('*')].flatMap((part) => ['::before', '::after'].map(
+    (which) => getComputedStyle(part, which).content)).join(' ')"""
+
+STATUS = "[id='specedit.specedit.specedit.status']"
+"""The extension's item in the status bar."""
+
 # Nothing of VS Code's own comes between a test and what it looks at.
 _QUIET = {
     "extensions.autoCheckUpdates": False,
@@ -207,14 +213,28 @@ class VSCode:
     def palette(self, title: str) -> None:
         """Run a command from the palette."""
         self.keys("F1")
-        self.page.locator(".quick-input-widget input").first.wait_for()
-        self.type(title)
+        self.answer(title)
         self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first.click()
+
+    def answer(self, text: str) -> None:
+        """Type into what asks at the top of the window, once it does."""
+        self.page.locator(".quick-input-widget input:focus").wait_for()
+        self.type(text)
+
+    def status(self) -> str:
+        """What the item in the status bar says, to the eye and to a screen reader; empty where there is none."""
+        item = self.page.locator(STATUS)
+        return f"{item.inner_text()}: {item.get_attribute('aria-label')}" if item.count() else ""
 
     def ghost_text(self) -> str:
         """What is drawn at the cursor, and isn't in the document."""
         drawn = self.page.locator(".ghost-text-decoration, .suggest-preview-text .view-line")
         return "\n".join(drawn.all_text_contents()).replace("\xa0", " ")
+
+    def drawn(self, text: str) -> str:
+        """What is seen of the first line with that text: the line, and what is drawn into it."""
+        line = self.page.locator(".view-line").filter(has_text=text).first
+        return line.evaluate(_SEEN).replace("\xa0", " ")
 
     def notifications(self) -> list[str]:
         """What messages on the screen say."""
@@ -278,17 +298,38 @@ def vscode(
     root: Path,
     *,
     script: Script | None = None,
+    stage: dict[str, Any] | None = None,
     command: tuple[str, ...] = (),
     settings: dict[str, Any] | None = None,
     files: dict[str, str] | None = None,
     flags: tuple[str, ...] = ("--disable-workspace-trust",),
-    size: tuple[int, int] = (1280, 800),
     scale: float = 1,
 ) -> Iterator[VSCode]:
-    """A window of VS Code in `root`, with a language server whose model follows `script`, or that `command` starts."""
+    """A window of VS Code in `root`, with a language server.
+
+    Args:
+        installed: what is started.
+        browser: shows the window.
+        root: an empty directory for all that belongs to it.
+        script: what the server's model follows.
+        stage: how far the model is loaded, kept in `stage.json` until that is deleted.
+        command: starts another server.
+        settings: of the user and of the machine.
+        files: what the folder holds, by name.
+        flags: more of code-server's.
+        scale: pixels on the screen for each of the page.
+    """
     (root / "folder").mkdir(parents=True)
     _unpack_extensions(installed.vsix, root / "extensions")
-    server = _server(root, command or (sys.executable, "-m", "tests.lsp.scripted_lsp", str(root / "script.json")))
+    if stage:
+        write(root / "stage.json", json.dumps(stage))
+    scripted = (
+        sys.executable,
+        "-m",
+        "tests.editors.vscode.staged_lsp",
+        *map(str, (root / "script.json", root / "stage.json")),
+    )
+    server = _server(root, command or scripted)
     # Of a window that is remote, as one in a browser is, what a machine may set comes from the machine's file.
     chosen = json.dumps({**_QUIET, "specedit.server.path": str(server), **(settings or {})})
     for name in ("User", "Machine"):
@@ -313,7 +354,7 @@ def vscode(
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, device_scale_factor=scale)
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=scale)
     window = VSCode(root, page, process)
     window._write_script(script or Script())
     try:

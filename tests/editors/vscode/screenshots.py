@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.editors.vscode.harness import REPOSITORY, Installed, VSCode, chromium, vscode, wait_until
+from tests.fakes import fenced
 from tests.lsp.scripted_lsp import Script, obeyed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 IMAGES = REPOSITORY / "editors/vscode/images"
-SIZE = (920, 560)
+WIDTH = 1080
 _LOOK = {
     "breadcrumbs.enabled": False,
+    "chat.disableAIFeatures": True,
     "editor.fontSize": 14,
+    "editor.quickSuggestions": {"other": "off"},
     "editor.minimap.enabled": False,
     "editor.inlineSuggest.minShowDelay": 0,
     "files.exclude": {"**/.*": True},
@@ -51,6 +54,22 @@ class Cart:
         """What the cart costs with a discount."""
         return self.total() * (1 - rate)
 '''
+BOX = """\
+from shapes import Box
+
+
+def union(boxes):
+    \"\"\"The smallest box that holds all of them.\"\"\"
+    res = boxes[0]
+    for box in boxes[1:]:
+        low = min(res.low, box.low)
+
+        # Boxes may lie within each other.
+        high = max(res.high, box.high)
+
+        res = Box(low, high)
+    return res
+"""
 CHANGES = {
     "items: list =": "items: list[tuple[str, float, int]] =",
     "add(self, name, price, count=1):": "add(self, name: str, price: float, count: int = 1) -> None:",
@@ -61,7 +80,13 @@ CHANGES = {
             raise ValueError(f"{rate} is no discount")
         return self.total() *""",
 }
-INSTRUCTION = "Add type hints, and refuse a rate that is no discount."
+LABEL = """\
+def label(colour):
+    if not colour:
+        return None
+    return f"the {colour.lower()} one"
+"""
+COMPLETION = "return min(self.items, key=lambda item: item[1], default=None)"
 
 
 def changed(text: str) -> str:
@@ -72,57 +97,79 @@ def changed(text: str) -> str:
 
 
 def rewrite(code: VSCode) -> None:
-    """A class with all of its changes to decide on."""
+    """Changes in their lines, with what to do about each above it."""
+    code.open("box.py", BOX)
+    code.js("await tools.select([3, 0], [14, 0])")
+    answer = (
+        BOX[BOX.index("def union") :].replace("res ", "bounds ").replace("res\n", "bounds\n").replace("res.", "bounds.")
+    )
+    code.start("specedit.rewriteSelection", {"instruction": obeyed(answer)})
+    code.js("await tools.select([0, 0])")
+    code.page.locator(".codelens-decoration").get_by_text("Accept All").wait_for()
+    wait_until(lambda: code.page.locator(".codelens-decoration").get_by_text("Reject", exact=True).count() == 4)
+
+
+def diff(code: VSCode) -> None:
+    """Changes of several lines, side by side."""
     code.open("cart.py", CART)
     code.command("editor.action.selectAll")
-    code.start("specedit.rewriteSelection", {"instruction": f"{INSTRUCTION} {obeyed(changed(CART))}"})
-    wait_until(lambda: "specedit.regenerateChanges" in code.lenses())
-    code.js("tools.select([4, 0])")
+    code.start("specedit.rewriteSelection", {"instruction": obeyed(changed(CART))})
+    code.page.locator(".tab").filter(has_text="proposes").wait_for()
+    wait_until(lambda: code.page.locator(".line-insert, .char-insert").count())
 
 
 def prompt(code: VSCode) -> None:
     """The question what to change, with what was said earlier."""
     code.open("cart.py", CART)
-    for earlier in ("Simplify this", "Use dataclasses", "Add a docstring that says what this does"):
-        code.js("tools.select([10, 0], [15, 0])")
-        code.start("specedit.rewriteSelection", {"instruction": earlier})
+    for earlier in ("Simplify this", "Use a dictionary", "Add a docstring that says what this does"):
+        code.js("await tools.select([10, 0], [15, 0])")
+        code.start("specedit.rewriteSelection")
+        code.answer(earlier)
+        code.keys("Enter")
         wait_until(lambda: "specedit.regenerateChanges" in code.lenses())
         code.command("specedit.rejectAllChanges")
-    code.js("tools.select([10, 0], [15, 0])")
+    code.js("await tools.select([10, 0], [15, 0])")
     code.start("specedit.rewriteSelection")
-    code.page.locator(".quick-input-widget input").first.wait_for()
+    code.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
+
+
+def actions(code: VSCode) -> None:
+    """Ready instructions for what is selected."""
+    code.open("cart.py", CART)
+    code.js("await tools.select([12, 9])")
+    code.page.locator(".lightBulbWidget").wait_for()
+    code.keys("Control+.")
+    code.page.locator(".action-widget").get_by_text("Simplify").wait_for()
 
 
 def completion(code: VSCode) -> None:
     """A completion of several lines."""
     code.open("cart.py", f"{CART}\n    def cheapest(self):\n        ")
-    code.js("tools.select([21, 8])")
+    code.js("await tools.select([21, 8])")
     code.command("editor.action.inlineSuggest.trigger")
     code.page.locator(".ghost-text-decoration, .ghost-text").first.wait_for()
 
 
 def next_edit(code: VSCode) -> None:
-    """An edit proposed again on the next line."""
-    calls = "".join(f"total += price({name}, {name}_count)\n" for name in ("apple", "pear", "plum", "fig"))
-    code.open("fruit.py", calls)
-    code.js(
-        """
-        const at = new vscode.Position(0, args[0])
-        await vscode.window.activeTextEditor.edit((edit) => edit.insert(at, ', tax'))
-        tools.select([0, args[0] + 5])
-        """,
-        calls.index(")"),
-    )
-    code.page.locator(".view-lines").get_by_text(", tax").nth(1).wait_for()
+    """An edit proposed again on another line."""
+    # The scripted model completes the same everywhere.
+    code.command("specedit.toggle")
+    code.open("label.py", LABEL)
+    code.js("await tools.select([0, 10], [0, 16])")
+    code.command("type", {"text": "color"})
+    wait_until(lambda: "color:" in code.drawn("not"))
+    code.command("specedit.toggle")
 
 
-PICTURES: dict[str, Callable[[VSCode], None]] = {
-    "rewrite": rewrite,
-    "prompt": prompt,
-    "completion": completion,
-    "next-edit": next_edit,
+#: Pictures, and how high each is.
+PICTURES: dict[str, tuple[Callable[[VSCode], None], int]] = {
+    "rewrite": (rewrite, 460),
+    "diff": (diff, 520),
+    "actions": (actions, 430),
+    "prompt": (prompt, 430),
+    "completion": (completion, 520),
+    "next-edit": (next_edit, 240),
 }
-COMPLETION = "return min(self.items, key=lambda item: item[1], default=None)"
 
 
 def draw_icon(browser: Browser) -> None:
@@ -136,14 +183,18 @@ def draw_icon(browser: Browser) -> None:
 def main(names: list[str]) -> None:
     """Take the pictures of those names, or all."""
     installed = Installed.find()
-    script = Script(completions=[COMPLETION])
+    method = CART[CART.index("    def total") : CART.index("\n    def discounted")]
+    script = Script(completions=[COMPLETION], answers=[fenced(method.replace("total = 0", "total = 0.0"))])
     with tempfile.TemporaryDirectory() as place, chromium(installed) as browser:
         draw_icon(browser)
-        with vscode(installed, browser, Path(place) / "w", script=script, settings=_LOOK, size=SIZE, scale=2) as code:
+        with vscode(installed, browser, Path(place) / "w", script=script, settings=_LOOK, scale=2) as code:
             code.command("workbench.action.closeSidebar")
+            code.ready()
             for name in names or PICTURES:
-                PICTURES[name](code)
-                code.page.screenshot(path=IMAGES / f"{name}.png", animations="disabled", caret="initial")
+                take, height = PICTURES[name]
+                code.page.set_viewport_size({"width": WIDTH, "height": height})
+                take(code)
+                code.page.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
                 code.keys("Escape")
                 code.js("await vscode.commands.executeCommand('specedit.rejectAllChanges').then(undefined, () => {})")
 

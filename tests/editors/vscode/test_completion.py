@@ -25,7 +25,7 @@ def code(open_window: Callable[..., VSCode]) -> VSCode:
 def complete(code: VSCode, text: str = SHOP) -> None:
     """Open a file, ask for a completion, and wait until it is on the screen."""
     code.open("shop.py", text)
-    code.js("tools.select(args[0])", CURSOR)
+    code.js("await tools.select(args[0])", CURSOR)
     code.command("editor.action.inlineSuggest.trigger")
     wait_until(lambda: "print(left)" in code.ghost_text())
 
@@ -70,7 +70,7 @@ def test_it_keeps_the_line_ends_of_the_file(code: VSCode) -> None:
 
 def test_it_comes_by_itself_while_one_types(code: VSCode) -> None:
     code.open("shop.py", SHOP)
-    code.js("tools.select(args[0])", CURSOR)
+    code.js("await tools.select(args[0])", CURSOR)
     code.type("if")
     wait_until(lambda: "left > right:" in code.ghost_text())
 
@@ -91,7 +91,7 @@ def test_completions_are_switched_off_and_on(code: VSCode) -> None:
     try:
         code.open("shop.py", SHOP)
         asked = len(code.asked())
-        code.js("tools.select(args[0])", CURSOR)
+        code.js("await tools.select(args[0])", CURSOR)
         code.command("editor.action.inlineSuggest.trigger")
         # What the server is told later is answered later.
         code.command("specedit.statistics")

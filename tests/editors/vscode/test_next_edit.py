@@ -10,10 +10,6 @@ from tests.editors.vscode.harness import VSCode, wait_until
 
 TEXT = "def label(colour):\n    if not colour:\n        return None\n    return colour.lower()\n"
 
-#: What a line shows, what is drawn into it beside its text among that.
-SEEN = """line => line.innerText + [...line.querySelectorAll('*')].flatMap((each) => ['::before', '::after'].map(
-    (which) => getComputedStyle(each, which).content)).join(' ')"""
-
 
 @pytest.fixture(scope="module")
 def code(open_window: Callable[..., VSCode]) -> VSCode:
@@ -27,7 +23,7 @@ def renamed(places: int) -> str:
 def rename(code: VSCode) -> None:
     """Rename a parameter where it is declared."""
     code.open("label.py", TEXT)
-    code.js("tools.select([0, 10], [0, 16])")
+    code.js("await tools.select([0, 10], [0, 16])")
     code.command("type", {"text": "color"})
     code.until_text(renamed(places=1))
 
@@ -56,8 +52,7 @@ def test_it_is_gone_to_then_made_then_the_next_one_is_there(code: VSCode) -> Non
 
 def test_it_is_shown_where_it_would_be_made(code: VSCode) -> None:
     rename(code)
-    line = code.page.locator(".view-line").filter(has_text="not")
-    wait_until(lambda: "color:" in line.first.evaluate(SEEN).replace("\xa0", " "))
+    wait_until(lambda: "color:" in code.drawn("not"))
     assert code.text() == renamed(places=1)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from specedit.engine import discovery
 from tests.editors.vscode.harness import REPOSITORY, VSCode, wait_until
-from tests.editors.vscode.test_server import status
 from tests.faults.serving import end_all
 from tests.lsp.harness import environment
 
@@ -44,7 +43,7 @@ def code(open_window: Callable[..., VSCode]) -> Iterator[VSCode]:
 
 
 def ready(code: VSCode) -> None:
-    wait_until(lambda: "ready" in status(code).lower(), PATIENCE_SECONDS)
+    wait_until(lambda: "ready" in code.status().lower(), PATIENCE_SECONDS)
 
 
 def lines_of_union() -> list[int]:
@@ -56,20 +55,20 @@ def lines_of_union() -> list[int]:
 def rewrite_union(code: VSCode) -> None:
     code.open("shapes.py", SHAPES)
     first, last = lines_of_union()
-    code.js("tools.select([args[0], 0], [args[1], 0])", first, last)
+    code.js("await tools.select([args[0], 0], [args[1], 0])", first, last)
     code.start("specedit.rewriteSelection", {"instruction": RENAME})
 
 
 def test_it_tells_how_far_the_model_is_loaded_and_that_it_is_ready(code: VSCode) -> None:
-    wait_until(lambda: "%" in status(code) or "ready" in status(code).lower(), PATIENCE_SECONDS)
+    wait_until(lambda: "%" in code.status() or "ready" in code.status().lower(), PATIENCE_SECONDS)
     ready(code)
-    assert "qwen2.5-coder-0.5b" in status(code)
+    assert "qwen2.5-coder-0.5b" in code.status()
 
 
 def test_a_completion_is_shown_and_taken(code: VSCode) -> None:
     ready(code)
     code.open("totals.py", TOTALS)
-    code.js("tools.select([3, 16])")
+    code.js("await tools.select([3, 16])")
     code.type(" ")
     wait_until(lambda: "value" in code.ghost_text(), PATIENCE_SECONDS)
     code.command("editor.action.inlineSuggest.commit")
@@ -82,7 +81,7 @@ def test_a_rewrite_is_taken_but_for_one_change(code: VSCode) -> None:
     wait_until(lambda: "specedit.regenerateChanges" in code.lenses(), PATIENCE_SECONDS)
     changes = code.lenses().count("specedit.acceptChange")
     assert changes > 1
-    code.js("tools.select([args[0], 0])", lines_of_union()[1] - 1)
+    code.js("await tools.select([args[0], 0])", lines_of_union()[1] - 1)
     code.command("specedit.rejectChange")
     code.command("specedit.acceptAllChanges")
     wait_until(lambda: "bounds" in code.text())

@@ -74,7 +74,7 @@ def select_all(code: VSCode) -> None:
 
 def on_line(code: VSCode, text: str) -> None:
     line = code.text().split("\n").index(next(line for line in code.text().split("\n") if text in line))
-    code.js("tools.select([args[0], 0])", line)
+    code.js("await tools.select([args[0], 0])", line)
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,12 @@ const tools = {
   },
 
   /** Selects from one [line, character] to another in the active editor. */
-  select(from, to = from) {
+  async select(from, to = from) {
     const editor = vscode.window.activeTextEditor
     editor.selection = new vscode.Selection(new vscode.Position(...from), new vscode.Position(...to))
     editor.revealRange(editor.selection)
+    // The window does one after the other: what comes back says that it has selected.
+    await vscode.commands.executeCommand('setContext', 'tester.hasSelected', true)
   },
 }
 
