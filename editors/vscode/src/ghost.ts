@@ -2,6 +2,7 @@ import { splitLines } from './lines';
 import { linesOf } from './proposal';
 
 const MOST_CHARS = 160;
+const WORD = /[\p{L}\p{N}\p{M}\p{Cs}_]/u;
 
 /** New text that is shown after a line, and how it is to be understood there. */
 export interface Ghost {
@@ -68,6 +69,7 @@ function whole(text: string): string[] {
   return splitLines(text).slice(0, linesOf(text));
 }
 
+/** What of `old` is not in `next`, in whole words. */
 function replacedPart(old: string, next: string): { first: number; end: number } {
   const most = Math.min(old.length, next.length);
   let before = 0;
@@ -77,6 +79,13 @@ function replacedPart(old: string, next: string): { first: number; end: number }
   let after = 0;
   while (after < most - before && old.at(-1 - after) === next.at(-1 - after)) {
     after += 1;
+  }
+  const isWithin = (text: string, at: number) => WORD.test(text[at - 1] ?? '') && WORD.test(text[at] ?? '');
+  while (before > 0 && (isWithin(old, before) || isWithin(next, before))) {
+    before -= 1;
+  }
+  while (after > 0 && (isWithin(old, old.length - after) || isWithin(next, next.length - after))) {
+    after -= 1;
   }
   return { first: before, end: old.length - after };
 }

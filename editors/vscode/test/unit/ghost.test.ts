@@ -44,6 +44,8 @@ test('ghosts have room for as many lines as there were, and for one', () => {
 test('of a line that is replaced, the part that goes is known', () => {
   assert.deepEqual(replacedParts(hunk(2, 'f(a, b)\n', 'f(a, c)\n')), [{ line: 2, first: 5, end: 6 }]);
   assert.deepEqual(replacedParts(hunk(2, 'f(a)\n', 'f(a, b)\n')), []);
-  assert.deepEqual(replacedParts(hunk(2, 'aa\n', 'aaa\n')), []);
-  assert.deepEqual(replacedParts(hunk(2, 'aaa\n', 'aa\n')), [{ line: 2, first: 2, end: 3 }]);
+  assert.deepEqual(replacedParts(hunk(2, 'a (aa\n', 'a (aaa\n')), [{ line: 2, first: 3, end: 5 }]);
+  assert.deepEqual(replacedParts(hunk(2, 'aaa)\n', 'aa)\n')), [{ line: 2, first: 0, end: 3 }]);
+  assert.deepEqual(replacedParts(hunk(2, 'f(res.a)\n', 'f(bounds.a)\n')), [{ line: 2, first: 2, end: 5 }]);
+  assert.deepEqual(replacedParts(hunk(2, 'x \u{1f600}\n', 'x \u{1f601}\n')), [{ line: 2, first: 2, end: 4 }]);
 });
