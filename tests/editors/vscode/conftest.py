@@ -37,7 +37,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Where a test fails: the screen it failed on, and where the logs lie."""
     report = yield
     if report.failed:
-        for window in {id(value): value for value in getattr(item, "funcargs", {}).values()}.values():
+        for window in getattr(item, "funcargs", {}).values():
             if isinstance(window, VSCode):
                 picture = window.picture(f"failed-{item.name}")
                 report.sections.append(("VS Code", f"screen: {picture}\nlogs:   {window.root}/data/logs"))

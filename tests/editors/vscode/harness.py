@@ -228,8 +228,9 @@ class VSCode:
 
     def ghost_text(self) -> str:
         """What is drawn at the cursor, and isn't in the document."""
-        drawn = self.page.locator(".ghost-text-decoration, .suggest-preview-text .view-line")
-        return "\n".join(drawn.all_text_contents()).replace("\xa0", " ")
+        first = self.page.locator(".ghost-text-decoration").all_text_contents()
+        further = self.page.locator(".suggest-preview-text .view-line").all_text_contents()
+        return "\n".join(["".join(first), *further]).strip("\n").replace("\xa0", " ")
 
     def drawn(self, text: str) -> str:
         """What is seen of the first line with that text: the line, and what is drawn into it."""
