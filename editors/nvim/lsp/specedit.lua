@@ -22,6 +22,9 @@ return {
     ['specedit/nextEdit'] = to('specedit.next_edit', 'on_next_edit'),
     ['specedit/status'] = to('specedit.status', 'on_status'),
   },
+  on_exit = function(code, signal, client_id)
+    require('specedit.server').on_exit(code, signal, client_id)
+  end,
   commands = {
     ['specedit.rewrite'] = function(command, ctx)
       require('specedit.rewrite').on_rewrite(command, ctx)

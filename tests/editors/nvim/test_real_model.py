@@ -10,6 +10,7 @@ import pytest
 from tests.editors.nvim.conftest import person_config
 from tests.editors.nvim.home import ROOT, Home, binary, why_missing
 from tests.editors.nvim.terminal import Terminal
+from tests.editors.nvim.test_person_inline import is_marked
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -112,9 +113,9 @@ def test_a_rewrite_is_previewed_and_taken_but_for_one_change(terminal: Terminal,
 def test_a_rewrite_is_cancelled(terminal: Terminal, opened: object):
     edit(terminal, "cancelled.py")
     terminal.type(f":%SpecEdit {RENAME_TEXTS}<CR>")
-    terminal.until("words", PATIENCE_SECONDS)
+    terminal.until("words = []", PATIENCE_SECONDS)
     terminal.type("gc")
-    terminal.until_gone("words")
+    terminal.until_gone("words = []")
     terminal.until("ancelled")
     assert terminal.save().decode() == LONG
 
@@ -122,11 +123,11 @@ def test_a_rewrite_is_cancelled(terminal: Terminal, opened: object):
 def test_the_next_edit_repeats_ones_own(terminal: Terminal, opened: object):
     edit(terminal, "label.py")
     terminal.type("fcciwcolor<Esc>")
-    terminal.until("not color:")
+    terminal.until(lambda: is_marked(terminal, "colour:"))
     terminal.type("gn")
     terminal.until(" 2:")
     terminal.type("gn")
-    terminal.until("return color.lower")
+    terminal.until(lambda: is_marked(terminal, "colour.lower"))
     terminal.type("gn")
     terminal.until(" 4:")
     terminal.type("gn")
@@ -137,11 +138,12 @@ def test_the_next_edit_repeats_ones_own(terminal: Terminal, opened: object):
 def test_the_model_is_killed_while_it_writes_and_comes_back(terminal: Terminal, opened: object):
     edit(terminal, "killed.py")
     terminal.type(f":%SpecEdit {RENAME_TEXTS}<CR>")
-    terminal.until("words", PATIENCE_SECONDS)
+    terminal.until("words = []", PATIENCE_SECONDS)
     (engine,) = terminal.home.processes(" serve")
     engine.kill()
-    terminal.until("SpecEditRestart")
-    terminal.until_gone("words")
+    terminal.until("not rewritten")
+    assert "Press ENTER" not in terminal.screen()
+    terminal.until_gone("words = []")
     terminal.type("ggO# still here<Esc>")
     assert terminal.save().decode() == "# still here\n" + LONG
 

@@ -220,6 +220,8 @@ local function decided(session, hunks)
   end
   if vim.tbl_isempty(session.hunks) then
     sessions.remove(session)
+    -- What was offered last is there no more.
+    vim.api.nvim_echo({ { '' } }, false, {})
     surroundings.announce('SpecEditEnd', session.bufnr, { session = session.id, outcome = 'decided' })
   end
   surroundings.announce('SpecEditHunks', session.bufnr, { session = session.id, count = vim.tbl_count(session.hunks) })
@@ -423,7 +425,7 @@ function M.on_end(params, ctx)
       if told.outcome == 'cancelled' then
         server.notify(('%s stays as it is: %s'):format(session.label, why))
       else
-        server.notify(('%s was not rewritten: %s'):format(session.label, why), WARN)
+        server.notify(('%s: not rewritten, %s'):format(session.label, why), WARN)
       end
     end
     surroundings.announce('SpecEditEnd', session.bufnr, { session = session.id, outcome = told.outcome })

@@ -3,11 +3,28 @@ local M = {}
 
 local NAME = 'specedit'
 
---- Tell the user something.
+--- Tell the user something. It never waits for a key, which whoever types would press for something else.
 ---@param message string
 ---@param level? integer One of vim.log.levels.
 function M.notify(message, level)
-  vim.notify('specedit: ' .. message, level or vim.log.levels.INFO, { title = 'specedit' })
+  require('specedit.notice').show('specedit: ' .. message, level or vim.log.levels.INFO)
+end
+
+--- Tell that the language server has ended, unless it was asked to.
+---@param code integer
+---@param signal integer
+---@param client_id integer
+function M.on_exit(code, signal, client_id)
+  if code == 0 and (signal == 0 or signal == 15) then
+    return
+  end
+  vim.schedule(function()
+    if vim.v.exiting == vim.NIL then
+      require('specedit.surroundings').forget(client_id)
+      -- As short as this it fits beside what Neovim itself says then.
+      M.notify('the server has ended. :SpecEditRestart starts it anew.', vim.log.levels.ERROR)
+    end
+  end)
 end
 
 --- The client of a buffer, once the server has answered; nil where there is none.
@@ -51,7 +68,7 @@ function M.why_not_attached(bufnr)
   elseif #vim.lsp.get_clients({ name = NAME, _uninitialized = true }) > 0 then
     return 'the server is starting. Try again in a moment.'
   end
-  return 'no server runs for this buffer. :checkhealth specedit looks for the reason; :edit starts it again.'
+  return 'no server runs for this buffer. Start it with :SpecEditRestart; :checkhealth specedit looks for the reason.'
 end
 
 --- The client of a buffer; where there is none, the user is told why.

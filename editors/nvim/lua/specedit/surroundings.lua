@@ -21,7 +21,7 @@ end
 
 --- Show nothing in a buffer any more, and say why, once.
 ---@param bufnr integer
----@param why string
+---@param why? string Nil where the user is told already.
 function M.abandon(bufnr, why)
   local gone = sessions.of(bufnr)
   for _, session in ipairs(gone) do
@@ -31,8 +31,18 @@ function M.abandon(bufnr, why)
     sessions.remove(session)
     M.announce('SpecEditEnd', bufnr, { session = session.id, outcome = 'abandoned' })
   end
-  if #gone > 0 then
+  if why and #gone > 0 then
     server.notify(('%s. What it proposed there and you did not accept is gone.'):format(why), vim.log.levels.WARN)
+  end
+end
+
+--- Show nothing of a language server's any more.
+---@param client_id integer
+function M.forget(client_id)
+  for _, bufnr in ipairs(sessions.buffers()) do
+    if sessions.of(bufnr)[1].client_id == client_id then
+      M.abandon(bufnr)
+    end
   end
 end
 
