@@ -373,7 +373,6 @@ def _environment(root: Path) -> dict[str, str]:
     return {
         **environment(root),
         "EXTENSIONS_GALLERY": '{"serviceUrl":""}',
-        "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "SPECEDIT_TESTER_SOCKET": str(root / "tester.sock"),
     }
 

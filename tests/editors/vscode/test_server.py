@@ -92,11 +92,11 @@ def test_without_specedit_it_says_what_to_do(open_window: Callable[..., VSCode])
     wait_until(lambda: "error" in code.status().lower() or "not found" in code.status().lower())
 
 
-def test_nothing_of_a_folder_that_is_not_trusted_is_run(open_window: Callable[..., VSCode], tmp_path: Path) -> None:
+def test_nothing_of_a_folder_is_run_before_it_is_trusted(open_window: Callable[..., VSCode], tmp_path: Path) -> None:
     proof = tmp_path / "it was run"
     code = open_window(
         flags=(),
-        settings={"security.workspace.trust.startupPrompt": "never", "specedit.server.path": ""},
+        settings={"security.workspace.trust.startupPrompt": "never"},
         files={
             ".vscode/settings.json": json.dumps({"specedit.server.path": "${workspaceFolder}/.venv/bin/python"}),
             ".venv/bin/python": f"#!/bin/sh\ntouch '{proof}'\n",
@@ -105,3 +105,6 @@ def test_nothing_of_a_folder_that_is_not_trusted_is_run(open_window: Callable[..
     assert not code.js("return vscode.workspace.isTrusted")
     assert edits(code)
     assert not proof.exists()
+    code.start("workbench.trust.manage")
+    code.page.get_by_role("button", name="Trust", exact=True).click()
+    wait_until(proof.exists)
