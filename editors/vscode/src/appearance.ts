@@ -81,10 +81,13 @@ function ofEngine(engine: Status | null, isCompleting: boolean): Appearance {
       return { ...troubled('has no model', message || 'The model does not answer', fix, remedies), model };
     }
     case 'ready':
-    case undefined:
+    case undefined: {
+      // Nothing is told of a model before it is asked for, where it isn't warmed up.
+      const heading = engine ? 'is ready' : 'is running';
       return isCompleting
-        ? plain('$(sparkle) SpecEdit', 'is ready', '', model)
-        : plain('$(circle-slash) SpecEdit', 'is ready', 'Completions are off; rewrites work.', model);
+        ? plain('$(sparkle) SpecEdit', heading, '', model)
+        : plain('$(circle-slash) SpecEdit', heading, 'Completions are off; rewrites work.', model);
+    }
   }
 }
 
