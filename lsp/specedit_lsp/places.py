@@ -22,12 +22,16 @@ class Places(Generic[_Key]):
     A part grows and shrinks with changes within it. One that a change goes into from outside is lost.
     """
 
-    def __init__(self, spans: Mapping[_Key, Span]) -> None:
+    def __init__(self, spans: Mapping[_Key, Span | None]) -> None:
         """Follow `spans` from the text that they are in."""
         self._spans: dict[_Key, Span | None] = dict(spans)
 
     def __getitem__(self, key: _Key) -> Span | None:
         return self._spans[key]
+
+    def copy(self) -> Places[_Key]:
+        """The same places, to be followed apart from these."""
+        return Places(self._spans)
 
     def follow(self, change: TextChange) -> None:
         """The text was changed."""

@@ -215,9 +215,13 @@ class Rewrites:
             del self._sessions[session.id]
         self._applier.document_closed(uri)
 
-    def is_applying(self, uri: str) -> bool:
-        """Whether a change of the document may be an edit of ours that the editor makes."""
-        return self._applier.is_applying(uri)
+    def making(self, uri: str, text: str, changes: Sequence[TextChange]) -> list[bool]:
+        """For changes of a document that follow each other from `text` on, whether each may be a rewrite's."""
+        if self._applier.is_applying(uri):
+            return [True] * len(changes)
+        deciding = [session for session in self._in(uri) if session.outcome == "ready" and session.apply == "client"]
+        found = [session.making_hunks(text, changes) for session in deciding]
+        return [any(made) for made in zip(*found, strict=True)] if found else [False] * len(changes)
 
     def close(self) -> None:
         """Stop what is under way; nothing is told any more. Idempotent."""

@@ -137,6 +137,19 @@ class RewriteSession:
         """
         return [TextEdit(self._fitting(number), self.hunks[number].new) for number in numbers]
 
+    def making_hunks(self, text: str, changes: Sequence[TextChange]) -> list[bool]:
+        """For changes that follow each other from `text` on, whether each makes a hunk that is not decided on yet.
+
+        An editor that makes hunks itself reports that after the change.
+        """
+        places, found = self._places.copy(), []
+        for change in changes:
+            after = text[: change.span.start] + change.new_text + text[change.span.end :]
+            found.append(any(_becomes(text, places[number], self.hunks[number], after) for number in self.open_hunks()))
+            places.follow(change)
+            text = after
+        return found
+
     def is_as_it_was(self) -> bool:
         """Whether the part is still what it was when the rewrite was asked for."""
         text, span = self.document.text, self.region.span
@@ -153,6 +166,17 @@ class RewriteSession:
                 "Undo what was changed there, or have the rewrite made anew."
             )
         return span
+
+
+def _becomes(text: str, span: Span | None, hunk: Hunk, after: str) -> bool:
+    """Whether `after` is `text` with the hunk in the place of `span`."""
+    if (
+        span is None
+        or text[span.start : span.end] != hunk.old
+        or len(after) - len(text) != len(hunk.new) - len(hunk.old)
+    ):
+        return False
+    return after == text[: span.start] + hunk.new + text[span.end :]
 
 
 def to_json(session: RewriteSession, number: int, hunk: Hunk) -> dict[str, Any]:

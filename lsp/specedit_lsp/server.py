@@ -113,7 +113,7 @@ class SpecEditServer(LanguageServer):
 
     def _record(self, document: OpenDocument, text: str, changes: tuple[TextChange, ...]) -> None:
         name = document.snapshot().path
-        for change in changes:
+        for change, is_rewritten in zip(changes, self.rewrites.making(document.uri, text, changes), strict=True):
             self.recent.record(
                 document.uri,
                 name.name if name else document.uri,
@@ -122,7 +122,7 @@ class SpecEditServer(LanguageServer):
                 change.span,
                 change.new_text,
                 time.monotonic(),
-                "rewrite" if self.rewrites.is_applying(document.uri) else "user",
+                "rewrite" if is_rewritten else "user",
             )
             text = text[: change.span.start] + change.new_text + text[change.span.end :]
 

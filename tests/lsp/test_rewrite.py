@@ -23,9 +23,10 @@ from lsprotocol.types import (
     VersionedTextDocumentIdentifier,
 )
 
+from specedit.edit.document import Span
 from specedit.engine.api import Engine, GenerateRequest, TextChunk, Usage
 from specedit.errors import EngineError, RefusedFileError, UsageError
-from specedit_lsp.documents import Documents
+from specedit_lsp.documents import Documents, TextChange
 from specedit_lsp.options import OptionsStore
 from specedit_lsp.rewrite import MOST_AT_ONCE, Rewrites
 from specedit_lsp.statistics import Statistics
@@ -37,6 +38,8 @@ from tests.lsp.harness import applied
 PATIENCE_SECONDS = 20.0
 URI = "untitled:a.txt"
 LINES = 12
+#: A change that no rewrite makes.
+ANY = TextChange(Span(0, 0), "", "x")
 TEXT = "".join(f"line {number}\n" for number in range(1, LINES + 1))
 
 
@@ -147,10 +150,14 @@ class Desk:
         end = await self.until(
             lambda: [each for each in self.told("specedit/rewriteEnd") if each["session"] == session]
         )
-        await self.until(lambda: self.backend.work == [] and not self.rewrites.is_applying(self.uri))
+        await self.until(lambda: self.backend.work == [] and not self.is_ours("", ANY))
         await asyncio.sleep(0)
         assert len(end) == 1
         return end[0]
+
+    def is_ours(self, text: str, change: TextChange, uri: str = "") -> bool:
+        """Whether a change of the text is known as a rewrite's."""
+        return self.rewrites.making(uri or self.uri, text, [change]) == [True]
 
     async def rewritten(self, *lines: int, **more: Any) -> dict[str, Any]:
         return await self.ended(self.start(*lines, **more))
@@ -378,6 +385,29 @@ def test_an_editor_that_drops_an_edit_and_says_it_was_applied_is_found_out():
     run(work())
 
 
+def test_a_hunk_that_a_plugin_makes_is_known_as_ours_however_the_editor_tells_it():
+    async def work():
+        text = "a\n    b\n    c\nd\n"
+        desk = Desk(answering("a\n    new\n    b\n    c\nD\n"), text)
+        await desk.rewritten(apply="client")
+        inserted = TextChange(Span(2, 2), "", "    new\n")
+        # Told as the least that changes, the line after it begins alike.
+        inserted_within = TextChange(Span(6, 6), "", "new\n    ")
+        changed = TextChange(Span(14, 15), "d", "D")
+        assert all(desk.is_ours(text, change) for change in (inserted, inserted_within, changed))
+        assert not desk.is_ours(text, TextChange(Span(14, 15), "d", "e"))
+        assert not desk.is_ours(text, TextChange(Span(0, 1), "a", "D"))
+        both = [changed, inserted]
+        assert desk.rewrites.making(URI, text, both) == [True, True]
+        typed = TextChange(Span(0, 0), "", "# ")
+        after = TextChange(Span(16, 17), "d", "D")
+        assert desk.rewrites.making(URI, text, [typed, after]) == [False, True]
+        await desk.rewrites.reject_hunk({"session": "1", "id": 2})
+        assert not desk.is_ours(text, changed)
+
+    run(work())
+
+
 def test_an_edit_is_known_as_ours_until_its_text_has_come():
     async def work():
         desk = Desk(answering(edited(TEXT, 2)))
@@ -386,7 +416,7 @@ def test_an_edit_is_known_as_ours_until_its_text_has_come():
         def later(params):
             async def soon():
                 await asyncio.sleep(0.02)
-                was_ours.append(desk.rewrites.is_applying("UNTITLED:a.txt"))
+                was_ours.append(desk.is_ours("", ANY, "UNTITLED:a.txt"))
                 desk.make(params)
 
             tasks.append(asyncio.ensure_future(soon()))
@@ -396,7 +426,7 @@ def test_an_edit_is_known_as_ours_until_its_text_has_come():
         desk.client.on_edit = later
         await desk.rewritten()
         assert was_ours == [True]
-        assert not desk.rewrites.is_applying(URI)
+        assert not desk.is_ours("", ANY)
         assert desk.client.messages == []
 
     run(work())
