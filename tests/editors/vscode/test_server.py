@@ -38,7 +38,7 @@ def test_it_is_active_and_says_that_it_is_ready(code: VSCode) -> None:
     code.until("vscode.extensions.getExtension('specedit.specedit').isActive")
     wait_until(code.server_pid)
     assert edits(code)
-    wait_until(lambda: "ready" in code.status().lower())
+    wait_until(lambda: "SpecEdit is ready" in code.status())
 
 
 def test_a_workspace_chooses_no_model_and_lifts_no_guard(code: VSCode) -> None:
