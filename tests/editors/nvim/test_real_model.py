@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,6 +42,7 @@ FILES = {
     "shapes.py": SHAPES,
     "cancelled.py": LONG,
     "killed.py": LONG,
+    "double.py": "def double(value):\n\n\nassert double(2) == 4\n",
     "label.py": "def label(colour):\n    if not colour:\n        return None\n    return colour.lower()\n",
 }
 
@@ -149,8 +151,8 @@ def test_the_model_is_killed_while_it_writes_and_comes_back(terminal: Terminal, 
 
     terminal.type(":SpecEditRestart<CR>")
     terminal.until(lambda: terminal.home.processes(" serve"), PATIENCE_SECONDS)
-    edit(terminal, "area.py")
-    terminal.type("Go<CR>def double(value):<CR>return ")
-    terminal.until(lambda: "value" in terminal.screen().split("return ")[-1], PATIENCE_SECONDS)
+    edit(terminal, "double.py")
+    terminal.type("oreturn ")
+    terminal.until(lambda: re.search(r"return .*value", terminal.screen()), PATIENCE_SECONDS)
     terminal.type("<Tab><Esc>")
     assert run(terminal.save())["double"](4) == 8

@@ -64,10 +64,14 @@ local function keep(lines)
   vim.api.nvim_echo({ { '' } }, false, {})
 end
 
---- Show lines in a corner for some seconds.
+--- Show lines in a corner for some seconds, under those that are still shown there.
 ---@param lines string[]
 ---@param level integer
 local function show_aside(lines, level)
+  if window and vim.api.nvim_win_is_valid(window) then
+    local shown = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+    lines = vim.list_extend(shown, lines)
+  end
   close()
   local bufnr = vim.api.nvim_create_buf(false, true)
   vim.bo[bufnr].bufhidden = 'wipe'
@@ -77,7 +81,7 @@ local function show_aside(lines, level)
     anchor = 'SE',
     row = vim.o.lines - vim.o.cmdheight - 1,
     col = vim.o.columns,
-    width = math.max(unpack(vim.tbl_map(vim.fn.strdisplaywidth, lines))),
+    width = vim.iter(lines):map(vim.fn.strdisplaywidth):fold(1, math.max),
     height = math.min(#lines, math.max(vim.o.lines - 4, 1)),
     style = 'minimal',
     border = 'rounded',
