@@ -1,4 +1,6 @@
 --- Making changes in a buffer: all that fit, as one step to undo, or none where the buffer takes none.
+local line_ends = require('specedit.line_ends')
+
 local M = {}
 
 --- Why a buffer's text can't be changed, and what to do about it; nil where it can.
@@ -9,6 +11,8 @@ function M.why_not(bufnr)
     return "this buffer is not modifiable. Set 'modifiable' and try again."
   elseif vim.bo[bufnr].readonly then
     return "this buffer is read-only. Set 'noreadonly' and try again."
+  elseif not line_ends.are_counted_alike(bufnr) then
+    return 'a line here holds a carriage return, which would be taken for its end. Find it with /\\r, take it out and try again.'
   end
 end
 

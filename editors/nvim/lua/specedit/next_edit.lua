@@ -100,6 +100,8 @@ local function read(bufnr, client, params)
   local range, new, total = params.range, params.newText, api.nvim_buf_line_count(bufnr)
   if params.version ~= api.nvim_buf_get_changedtick(bufnr) or not is_range(range, total) or type(new) ~= 'string' then
     return nil
+  elseif not require('specedit.line_ends').are_counted_alike(bufnr) then
+    return nil
   end
   local function line(row)
     return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1]

@@ -3,6 +3,7 @@ local apply = require('specedit.apply')
 local history = require('specedit.history')
 local inbox = require('specedit.inbox')
 local keys = require('specedit.keys')
+local line_ends = require('specedit.line_ends')
 local redraw = require('specedit.redraw')
 local selection = require('specedit.selection')
 local server = require('specedit.server')
@@ -77,6 +78,8 @@ local function client_for(bufnr)
   if refusal then
     server.notify(refusal, ERROR)
     return nil
+  elseif client then
+    line_ends.mend(client, bufnr)
   end
   return client
 end
