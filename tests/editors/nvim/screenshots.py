@@ -22,6 +22,7 @@ from rich.text import Text
 from tests.editors.nvim.conftest import person_config
 from tests.editors.nvim.home import PLUGIN, Home, binary, why_missing
 from tests.editors.nvim.terminal import COLUMNS, Terminal
+from tests.editors.pictured import CART, LABEL, changed
 from tests.fakes import fenced
 from tests.lsp.scripted_lsp import Script
 
@@ -29,39 +30,6 @@ IMAGES = PLUGIN / "images"
 #: What Neovim's own dark scheme has for what it gives no colour.
 _THEME = TerminalTheme((20, 22, 27), (224, 226, 234), [(7, 8, 13)] * 8, [(79, 82, 88)] * 8)
 
-CART = '''\
-from dataclasses import dataclass, field
-
-
-@dataclass
-class Cart:
-    items: list = field(default_factory=list)
-
-    def total(self):
-        total = 0
-        for _name, price, count in self.items:
-            total += price * count
-        return total
-
-    def discounted(self, rate):
-        """What the cart costs with a discount."""
-        return self.total() * (1 - rate)
-'''
-CHANGES = {
-    "items: list =": "items: list[tuple[str, float, int]] =",
-    "total(self):": "total(self) -> float:",
-    "discounted(self, rate):": "discounted(self, rate: float) -> float:",
-    "        return self.total() *": """\
-        if not 0 <= rate <= 1:
-            raise ValueError(f"{rate} is no discount")
-        return self.total() *""",
-}
-LABEL = """\
-def label(colour):
-    if not colour:
-        return None
-    return f"the {colour} one"
-"""
 FIRST = '''\
 def first(lines):
     """The first of the lines, if there is one."""
@@ -86,13 +54,10 @@ def _neovim(text: str, script: Script, setup: str = "{ next_edit = { model = fal
 
 def rewrite() -> str:
     """Changes in their places, once the model is done."""
-    new = CART
-    for old, line in CHANGES.items():
-        new = new.replace(old, line)
-    with _neovim(CART, Script(answers=[fenced(new)])) as nvim:
+    with _neovim(CART, Script(answers=[fenced(changed(CART))])) as nvim:
         nvim.type(":%SpecEdit add type hints, and refuse rates that are none<CR>")
         nvim.until("is no discount")
-        nvim.until("4 changes")
+        nvim.until("5 changes")
         nvim.type("gg<C-n>")
         nvim.until("accept ga")
         return nvim.colours()

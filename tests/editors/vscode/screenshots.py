@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.editors.pictured import CART, LABEL, changed
 from tests.editors.vscode.harness import REPOSITORY, Installed, VSCode, chromium, vscode, wait_until
 from tests.fakes import fenced
 from tests.lsp.scripted_lsp import Script, obeyed
@@ -33,27 +34,6 @@ _LOOK = {
     "workbench.colorTheme": "Default Dark Modern",
 }
 
-CART = '''\
-from dataclasses import dataclass, field
-
-
-@dataclass
-class Cart:
-    items: list = field(default_factory=list)
-
-    def add(self, name, price, count=1):
-        self.items.append((name, price, count))
-
-    def total(self):
-        total = 0
-        for _name, price, count in self.items:
-            total += price * count
-        return total
-
-    def discounted(self, rate):
-        """What the cart costs with a discount."""
-        return self.total() * (1 - rate)
-'''
 BOX = """\
 from shapes import Box
 
@@ -70,30 +50,7 @@ def union(boxes):
         res = Box(low, high)
     return res
 """
-CHANGES = {
-    "items: list =": "items: list[tuple[str, float, int]] =",
-    "add(self, name, price, count=1):": "add(self, name: str, price: float, count: int = 1) -> None:",
-    "total(self):": "total(self) -> float:",
-    "discounted(self, rate):": "discounted(self, rate: float) -> float:",
-    "        return self.total() *": """\
-        if not 0 <= rate <= 1:
-            raise ValueError(f"{rate} is no discount")
-        return self.total() *""",
-}
-LABEL = """\
-def label(colour):
-    if not colour:
-        return None
-    return f"the {colour.lower()} one"
-"""
 COMPLETION = "return min(self.items, key=lambda item: item[1], default=None)"
-
-
-def changed(text: str) -> str:
-    """The class after all changes."""
-    for old, new in CHANGES.items():
-        text = text.replace(old, new)
-    return text
 
 
 def rewrite(code: VSCode) -> None:
