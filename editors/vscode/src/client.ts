@@ -5,13 +5,17 @@ import {
   ErrorAction,
   LanguageClient,
   type LanguageClientOptions,
+  MessageType,
   type Middleware,
   RevealOutputChannelOn,
+  ShowMessageNotification,
+  type ShowMessageParams,
   State,
   type StaticFeature,
   WorkDoneProgress,
 } from 'vscode-languageclient/node';
 import type { CompletionReports } from './completionReports';
+import { withoutLinks } from './messageText';
 import type { Running } from './probe';
 import type { Candidate } from './server';
 import { FOLDER_OPTIONS, nested, OWN_OPTIONS } from './settings';
@@ -92,6 +96,7 @@ export class Run {
     const executable = { command, args: [...args], options: { ...start.running } };
     this.client = new QuietClient('specedit', 'SpecEdit', executable, options);
     this.client.registerFeature(askingFeature);
+    this.client.onNotification(ShowMessageNotification.type, show);
   }
 
   /** The version that the server calls itself. */
@@ -153,6 +158,18 @@ export class Run {
 class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
+  }
+}
+
+/** The client would show a message as it comes. */
+function show({ type, message }: ShowMessageParams): void {
+  const text = withoutLinks(message);
+  if (type === MessageType.Error) {
+    void vscode.window.showErrorMessage(text);
+  } else if (type === MessageType.Warning) {
+    void vscode.window.showWarningMessage(text);
+  } else {
+    void vscode.window.showInformationMessage(text);
   }
 }
 

@@ -5,6 +5,7 @@ import { Diffs } from './diff';
 import { fitsGhosts } from './ghost';
 import { History } from './history';
 import { count, Lenses } from './lenses';
+import { withoutLinks } from './messageText';
 import { Preview } from './preview';
 import { askInstruction } from './prompt';
 import { nearest, type PlacedHunk } from './proposal';
@@ -335,7 +336,7 @@ class Rewrites implements vscode.Disposable {
   private async offerAgain(session: Session, document: vscode.TextDocument, why: string): Promise<void> {
     const again = 'Change Instruction';
     const label = session.label.charAt(0).toUpperCase() + session.label.slice(1);
-    const message = `${label} was not rewritten: ${why}`;
+    const message = withoutLinks(`${label} was not rewritten: ${why}`);
     if ((await vscode.window.showWarningMessage(message, again)) === again && !document.isClosed) {
       const { first, end } = session.region;
       const range = document.validateRange(

@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { withoutLinks } from './messageText';
 import { whyNot } from './probe';
 import { python } from './server';
 import { runningServer, type Supervisor } from './supervisor';
@@ -34,7 +35,9 @@ async function chooseInterpreter(): Promise<void> {
   const reason = await whyNot(python('your choice', path), runningServer());
   if (reason !== null) {
     const again = 'Choose Another';
-    const message = `${path} does not start specedit: ${reason}. Install specedit into it, or choose another Python.`;
+    const message = withoutLinks(
+      `${path} does not start specedit: ${reason}. Install specedit into it, or choose another Python.`,
+    );
     if ((await vscode.window.showErrorMessage(message, again)) === again) {
       await chooseInterpreter();
     }

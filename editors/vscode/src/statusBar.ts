@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { type Appearance, appearance, type Trouble } from './appearance';
+import { withoutLinks } from './messageText';
 import { readStatus, type Status } from './protocol';
 import type { Supervisor } from './supervisor';
 
@@ -65,7 +66,7 @@ function setContext(key: string, value: boolean): void {
 }
 
 async function tell({ message, remedies }: Trouble): Promise<void> {
-  const title = await vscode.window.showErrorMessage(message, ...remedies.map((remedy) => remedy.title));
+  const title = await vscode.window.showErrorMessage(withoutLinks(message), ...remedies.map((remedy) => remedy.title));
   const remedy = remedies.find((each) => each.title === title);
   if (remedy !== undefined) {
     await vscode.commands.executeCommand(remedy.command, remedy.argument);

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { Run, type Server, type Start } from './client';
 import { CompletionReports } from './completionReports';
 import { activeInterpreter } from './interpreter';
+import { withoutLinks } from './messageText';
 import { filledIn } from './placeholders';
 import { type Running, whyNot } from './probe';
 import { Restarts } from './restarts';
@@ -66,7 +67,9 @@ export class Supervisor implements Server, vscode.Disposable {
       const sent = { command: name, arguments: argument === undefined ? [] : [argument] };
       return await run.request<T>('workspace/executeCommand', sent);
     } catch (error) {
-      throw run === this.run ? error : new Error(ENDED);
+      throw run === this.run
+        ? new Error(withoutLinks(error instanceof Error ? error.message : String(error)))
+        : new Error(ENDED);
     }
   }
 
