@@ -29,7 +29,9 @@ def kill_server(nvim: Terminal) -> None:
 
 def restart(nvim: Terminal) -> None:
     """By the command; the server is there when it takes a rewrite."""
-    nvim.type(":let g:attached = ''<CR>:SpecEditRestart<CR>")
+    nvim.type(":let g:attached = '' | redrawstatus<CR>")
+    nvim.until_gone(" attached")
+    nvim.type(":SpecEditRestart<CR>")
     nvim.until(" attached")
 
 
