@@ -23,7 +23,7 @@ def propose(editor: Editor, version: int = 0, **params: object) -> None:
     code = """
     local params = ...
     params.uri = params.uri or vim.uri_from_bufnr(0)
-    if params.version == 0 then params.version = vim.api.nvim_buf_get_changedtick(0) end
+    if params.version == 0 then params.version = vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()] end
     if params.range == 'none' then params.range = vim.NIL end
     local client = vim.lsp.get_clients({ name = 'specedit' })[1]
     require('specedit.next_edit').on_next_edit(params, { client_id = client.id })
@@ -51,6 +51,18 @@ def removed(editor: Editor) -> list[tuple[int, int, int]]:
         for mark in marks
         if mark.details.get("hl_group") == "SpecEditRemoved"
     ]
+
+
+def test_saving_changes_nothing_of_what_is_proposed(neovim: Neovim) -> None:
+    editor = neovim(TEXT, setup=SETUP, config=MAP)
+    editor.keys("fcciwcolor<Esc>")
+    editor.until(lambda: known(editor))
+    editor.command("write")
+    editor.keys("<C-g><C-g>")
+    editor.until(lambda: "if not color:" in editor.text())
+    editor.command("write")
+    editor.keys("gg<C-g>")
+    editor.until(lambda: editor.cursor()[0] == 4)
 
 
 def test_ones_own_edit_is_repeated_with_a_key(neovim: Neovim) -> None:

@@ -276,6 +276,17 @@ def test_with_a_bang_all_changes_are_made_at_once(neovim: Neovim) -> None:
     assert editor.text() == BEFORE
 
 
+def test_with_a_bang_nothing_is_called_made_that_was_refused(neovim: Neovim) -> None:
+    editor = neovim(BEFORE, script=Script(seconds_per_chunk=0.1))
+    ask(editor, changed(BEFORE, 3, 8), bang="!")
+    editor.until(lambda: removed(editor))
+    editor.command("setlocal readonly")
+    editor.told("read-only")
+    assert removed(editor) == [3, 8]
+    assert not any("takes all of it back" in message for message in editor.messages())
+    assert editor.text() == BEFORE
+
+
 def test_rewrites_in_several_places_are_decided_on_apart(neovim: Neovim) -> None:
     editor = neovim(BEFORE, script=Script(seconds_per_chunk=0.05))
     ask(editor, "first\nline 2\n", "1,2")

@@ -91,6 +91,12 @@ end
 
 local ENDS = { dos = '\r\n', mac = '\r' }
 
+--- The version of a buffer's text, as the server is told it. Saving makes no new one.
+---@param bufnr integer
+local function version(bufnr)
+  return vim.lsp.util.buf_versions[bufnr]
+end
+
 --- A proposal of the server's; nil where it is none, or not for the buffer's text as it is.
 ---@param bufnr integer
 ---@param client vim.lsp.Client
@@ -98,7 +104,7 @@ local ENDS = { dos = '\r\n', mac = '\r' }
 ---@return specedit.NextEdit?
 local function read(bufnr, client, params)
   local range, new, total = params.range, params.newText, api.nvim_buf_line_count(bufnr)
-  if params.version ~= api.nvim_buf_get_changedtick(bufnr) or not is_range(range, total) or type(new) ~= 'string' then
+  if params.version ~= version(bufnr) or not is_range(range, total) or type(new) ~= 'string' then
     return nil
   elseif not require('specedit.line_ends').are_counted_alike(bufnr) then
     return nil
@@ -146,7 +152,7 @@ end
 ---@return specedit.NextEdit?
 local function known(bufnr)
   local edit = proposals[bufnr]
-  if edit and edit.version == api.nvim_buf_get_changedtick(bufnr) then
+  if edit and edit.version == version(bufnr) then
     return edit
   end
 end

@@ -234,11 +234,12 @@ end
 --- Make changes in the text, and tell the server. Those that do not fit are left as they are, and the user is told.
 ---@param session specedit.Session
 ---@param hunks specedit.Hunk[]
+---@return integer # How many were made.
 local function accept(session, hunks)
   local refusal = apply.why_not(session.bufnr)
   if refusal then
     server.notify(refusal, ERROR)
-    return
+    return 0
   end
   local is_all = #hunks == vim.tbl_count(session.hunks)
   local made, unfit = apply.make(session, hunks)
@@ -255,6 +256,7 @@ local function accept(session, hunks)
     local count = #unfit == 1 and '1 change was not made' or ('%d changes were not made'):format(#unfit)
     server.notify(('%s: the text there is another now. %s'):format(count, fix), WARN)
   end
+  return #made
 end
 
 --- Accept the change at the cursor, else the next one.
@@ -404,8 +406,10 @@ local function on_ready(session)
   local count = vim.tbl_count(session.hunks)
   surroundings.announce('SpecEditHunks', session.bufnr, { session = session.id, count = count })
   if session.at_once then
-    accept(session, session:open_hunks())
-    server.notify(('%s in %s. Undo takes all of it back.'):format(changes(count), session.label))
+    local made = accept(session, session:open_hunks())
+    if made > 0 then
+      server.notify(('%s in %s. Undo takes all of it back.'):format(changes(made), session.label))
+    end
     return
   end
   redraw.soon(session.bufnr)
