@@ -40,6 +40,13 @@ interface Place {
   readonly document: vscode.TextDocument;
 }
 
+/** Changes of a rewrite to decide on; whether they are all that are open. */
+interface Decision {
+  readonly session: Session;
+  readonly hunks: readonly OpenHunk[];
+  readonly all: boolean;
+}
+
 class Rewrites implements vscode.Disposable {
   private readonly registrations: vscode.Disposable[];
   private readonly status = vscode.window.createStatusBarItem('specedit.changes', vscode.StatusBarAlignment.Left);
@@ -225,7 +232,7 @@ class Rewrites implements vscode.Disposable {
       throw new Error('There is no change here to decide on. It was decided on, or its lines are others now.');
     }
     mustBeDone(hunk.session);
-    if (await this.decide(hunk.session, [hunk], verdict, hunk.session.undecided === 1)) {
+    if (await this.decide([{ session: hunk.session, hunks: [hunk], all: hunk.session.undecided === 1 }], verdict)) {
       this.goOn(place);
     }
   }
@@ -238,39 +245,42 @@ class Rewrites implements vscode.Disposable {
       : place
         ? this.sessions.in(place.document).filter((session) => session.outcome)
         : [];
-    for (const session of sessions) {
-      if (session) {
-        mustBeDone(session);
-        if (verdict === 'accepted' && session.open.length < session.undecided) {
-          throw new Error(
-            `The text has changed in the place of ${count(session.undecided - session.open.length)} of this rewrite, ` +
-              'so none was made. Undo what was changed there, or accept the others one by one.',
-          );
-        }
-        await this.decide(session, session.open, verdict, true);
-      }
+    const meant = sessions.filter((session) => session !== undefined);
+    meant.forEach(mustBeDone);
+    const lost = meant.reduce((sum, session) => sum + session.undecided - session.open.length, 0);
+    if (verdict === 'accepted' && lost > 0) {
+      throw new Error(
+        `The text has changed in the place of ${count(lost)}, so none was made. ` +
+          'Undo what was changed there, or accept the others one by one.',
+      );
     }
+    await this.decide(
+      meant.map((session) => ({ session, hunks: session.open, all: true })),
+      verdict,
+    );
   }
 
-  /** Gives whether it was done. Edits follow one after the other, each for the text that the one before left. */
-  private decide(
-    session: Session,
-    hunks: readonly OpenHunk[],
-    verdict: 'accepted' | 'rejected',
-    all: boolean,
-  ): Promise<boolean> {
-    const ids = all ? session.undecidedIds : hunks.map((hunk) => hunk.id);
+  /**
+   * Decides on changes of one document, as one step to undo. Gives whether it was done.
+   *
+   * Edits follow one after the other, each for the text that the one before left.
+   */
+  private decide(decisions: readonly Decision[], verdict: 'accepted' | 'rejected'): Promise<boolean> {
+    const ids = decisions.map(({ session, hunks, all }) => (all ? session.undecidedIds : hunks.map((hunk) => hunk.id)));
     const work = async (): Promise<boolean> => {
-      const document = this.sessions.documentOf(session);
+      const document = decisions[0] && this.sessions.documentOf(decisions[0].session);
       if (!document) {
         return false;
       }
+      const hunks = decisions.flatMap((decision) => decision.hunks);
       if (verdict === 'accepted' && !(await replaceAll(document, hunks))) {
         throw new Error(
           'The text has changed where this belongs, so it was not made. Undo what was changed there, or regenerate.',
         );
       }
-      this.sessions.decide(session, ids, verdict, all);
+      for (const [index, { session, all }] of decisions.entries()) {
+        this.sessions.decide(session, ids[index] ?? [], verdict, all);
+      }
       if (this.sessions.in(document).length === 0) {
         await this.diffs.close(document.uri);
       }
