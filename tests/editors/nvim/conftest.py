@@ -103,7 +103,7 @@ map('i', '<C-l>', '<Plug>(specedit-inline-accept-line)')
 map('i', '<C-e>', '<Plug>(specedit-inline-accept-word)')
 map('i', '<Tab>', function()
   if not require('specedit.inline').accept() then
-    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'n', false)
+    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'in', false)
   end
 end)
 """
