@@ -39,9 +39,10 @@ test-engines: smollm2 ## run the tests with a real vLLM, installed into .venv/vl
 	$(BIN)/python tests/engines/install_vllm.py $(VENV)/vllm
 	SPECEDIT_TEST_VLLM=$(abspath $(VENV))/vllm/bin/vllm $(BIN)/pytest tests/engines
 
+# Most of the time an editor is waited for: more of them than cores.
 test-nvim: $(INSTALLED) ## drive Neovim 0.12 and 0.11, installed into .venv/editors
 	tests/editors/install_neovim.sh $(EDITORS)
-	$(BIN)/pytest -n 2 --dist loadfile tests/editors/nvim -m "not real" $(NVIM_TESTS)
+	$(BIN)/pytest -n 4 --dist loadfile tests/editors/nvim -m "not real" $(NVIM_TESTS)
 
 # The editors' tests with a real model are in it: one after the other, as each of those needs both cores.
 test-editors: $(INSTALLED) vsix ## drive Neovim, VS Code, Emacs and Helix, installed into .venv/editors
