@@ -44,17 +44,16 @@ test-nvim: $(INSTALLED) ## drive Neovim 0.12 and 0.11, installed into .venv/edit
 	tests/editors/install_neovim.sh $(EDITORS)
 	$(BIN)/pytest -n 4 --dist loadfile tests/editors/nvim -m "not real" $(NVIM_TESTS)
 
-# The editors' tests with a real model are in it: one after the other, as each of those needs both cores.
-test-editors: $(INSTALLED) vsix ## drive Neovim, VS Code, Emacs and Helix, installed into .venv/editors
+# The tests with a real model come one after the other, as each needs both cores, and in Neovim 0.12 alone.
+test-editors: test-nvim vsix ## drive Neovim, VS Code, Emacs and Helix, installed into .venv/editors
 	@echo "Fetching the model qwen2.5-coder-0.5b unless it is there"
 	$(SPECEDIT) models pull qwen2.5-coder-0.5b
-	tests/editors/install_neovim.sh $(EDITORS)
 	tests/editors/install_vscode.sh $(EDITORS)
 	tests/editors/install_helix.sh $(EDITORS)
 	tests/editors/install_emacs.sh
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r tests/editors/requirements.txt
-	$(BIN)/pytest -n 2 --dist loadfile tests/editors -m "not real"
-	OMP_NUM_THREADS=2 $(BIN)/pytest tests/editors -m real
+	$(BIN)/pytest -n 2 --dist loadfile tests/editors/vscode tests/editors/emacs tests/editors/helix -m "not real"
+	OMP_NUM_THREADS=2 $(BIN)/pytest tests/editors -m real -k "not 0.11"
 
 vsix: ## build the VS Code extension (needs node 20 or newer)
 	@command -v npm >/dev/null || { echo "npm was not found. Install Node.js 20 or newer."; exit 1; }
