@@ -71,7 +71,7 @@ vim.api.nvim_create_autocmd('LspAttach', {
   callback = function(event)
     local client = vim.lsp.get_client_by_id(event.data.client_id)
     if client and client.name == 'specedit' then
-      require('specedit.line_ends').are_counted_alike(event.buf)
+      require('specedit.line_ends').watch(event.buf)
       require('specedit.inline').attach(client, event.buf)
     end
   end,

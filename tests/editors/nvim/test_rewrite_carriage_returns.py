@@ -32,6 +32,16 @@ def test_once_it_is_taken_out_changes_come_where_they_belong(neovim: Neovim) -> 
     assert editor.saved() == text("ab", *_LINES[:3], "new", *_LINES[3:])
 
 
+def test_one_that_came_and_went_before_anything_was_asked_puts_no_change_elsewhere(neovim: Neovim) -> None:
+    editor = neovim(text(*_LINES), name="a.txt")
+    editor.keys("ggA<C-v><C-m>x<Esc>")
+    editor.command("1substitute/\\rx//")
+    ask_and_wait(editor, "line 3\nnew\nline 4\n", "3,4")
+    assert added(editor) == ["new"]
+    editor.command("SpecEditAcceptAll")
+    assert editor.saved() == text(*_LINES[:3], "new", *_LINES[3:])
+
+
 def test_a_change_is_not_made_while_one_is_there(neovim: Neovim) -> None:
     editor = neovim(text(*_LINES), name="a.txt")
     ask_and_wait(editor, "line 3\nnew\nline 4\n", "3,4")

@@ -7,6 +7,9 @@ local M = {}
 --- Buffers in which some were seen.
 ---@type table<integer, true>
 local seen = {}
+--- Buffers that are watched.
+---@type table<integer, true>
+local watched = {}
 
 --- Whether the server counts the lines of a buffer as Neovim does. `\r\n` is one end to it too.
 ---@param bufnr integer
@@ -21,6 +24,28 @@ function M.are_counted_alike(bufnr)
     end
   end
   return are_alike
+end
+
+--- Notice carriage returns from now on, also those that are gone before a rewrite is asked for.
+---@param bufnr integer
+function M.watch(bufnr)
+  M.are_counted_alike(bufnr)
+  if watched[bufnr] then
+    return
+  end
+  watched[bufnr] = vim.api.nvim_buf_attach(bufnr, false, {
+    on_lines = function(_, _, _, first, _, last)
+      for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, first, last, false)) do
+        seen[bufnr] = seen[bufnr] or line:find('\r', 1, true) ~= nil or nil
+      end
+    end,
+    on_reload = function()
+      M.are_counted_alike(bufnr)
+    end,
+    on_detach = function()
+      watched[bufnr], seen[bufnr] = nil, nil
+    end,
+  }) or nil
 end
 
 --- Have the server read a buffer anew that it may have gone astray in, unless it is at work there.
