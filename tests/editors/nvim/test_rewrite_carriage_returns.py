@@ -34,8 +34,8 @@ def test_once_it_is_taken_out_changes_come_where_they_belong(neovim: Neovim) -> 
 
 def test_one_that_came_and_went_before_anything_was_asked_puts_no_change_elsewhere(neovim: Neovim) -> None:
     editor = neovim(text(*_LINES), name="a.txt")
-    editor.keys("ggA<C-v><C-m>x<Esc>")
-    editor.command("1substitute/\\rx//")
+    editor.lua("vim.api.nvim_buf_set_text(0, 0, 0, 0, 0, { 'a\\rb' })")
+    editor.command("1substitute/a\\rb//")
     ask_and_wait(editor, "line 3\nnew\nline 4\n", "3,4")
     assert added(editor) == ["new"]
     editor.command("SpecEditAcceptAll")
