@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filledIn } from '../../src/placeholders';
 
-const places = { home: '/home/ada', workspaceFolder: '/work/shop', env: { TOOLS: '/opt/tools' } };
+const places = { home: '/home/ada', workspaceFolder: '/src/shop', env: { TOOLS: '/opt/tools' } };
 
 test('placeholders are filled in', () => {
   assert.equal(filledIn('~/bin/specedit', places), '/home/ada/bin/specedit');
   assert.equal(filledIn('~', places), '/home/ada');
   assert.equal(filledIn('${userHome}/bin', places), '/home/ada/bin');
-  assert.equal(filledIn('${workspaceFolder}/.venv/bin/python', places), '/work/shop/.venv/bin/python');
+  assert.equal(filledIn('${workspaceFolder}/.venv/bin/python', places), '/src/shop/.venv/bin/python');
   assert.equal(filledIn(' ${env:TOOLS}/specedit ', places), '/opt/tools/specedit');
 });
 

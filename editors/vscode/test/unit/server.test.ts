@@ -8,7 +8,7 @@ function surroundings(given: Partial<Surroundings> = {}): Surroundings {
   return {
     isWindows: false,
     isTrusted: true,
-    folders: ['/work/shop'],
+    folders: ['/src/shop'],
     path: '',
     interpreter: '',
     defaultInterpreter: '',
@@ -44,14 +44,14 @@ test('environments go before what is on PATH, and nothing is tried twice', async
   assert.deepEqual(await all(everything), [
     `/envs/chosen/bin/python${module}`,
     `/opt/python${module}`,
-    `/work/shop/.venv/bin/python${module}`,
-    `/work/shop/venv/bin/python${module}`,
+    `/src/shop/.venv/bin/python${module}`,
+    `/src/shop/venv/bin/python${module}`,
     '/usr/bin/specedit lsp',
     `/usr/bin/python3${module}`,
     `/usr/bin/python${module}`,
   ]);
-  const chosen = await all({ activeInterpreter: async () => '/work/shop/.venv/bin/python' });
-  assert.deepEqual(chosen, [`/work/shop/.venv/bin/python${module}`, `/work/shop/venv/bin/python${module}`]);
+  const chosen = await all({ activeInterpreter: async () => '/src/shop/.venv/bin/python' });
+  assert.deepEqual(chosen, [`/src/shop/.venv/bin/python${module}`, `/src/shop/venv/bin/python${module}`]);
 });
 
 test('of a folder that is not trusted nothing is run', async () => {
@@ -63,7 +63,7 @@ test('of a folder that is not trusted nothing is run', async () => {
 });
 
 test('a path may be of the workspace, and a name is looked for on PATH', async () => {
-  assert.deepEqual(await all({ path: 'tools/specedit' }), ['/work/shop/tools/specedit lsp']);
+  assert.deepEqual(await all({ path: 'tools/specedit' }), ['/src/shop/tools/specedit lsp']);
   assert.deepEqual(await all({ path: 'specedit', onPath: (name) => `/usr/bin/${name}` }), ['/usr/bin/specedit lsp']);
   assert.deepEqual(await all({ interpreter: 'python3.12' }), [`python3.12 ${MODULE.join(' ')}`]);
 });
@@ -102,7 +102,7 @@ test('where none works, nothing is found', async () => {
 });
 
 test('programs are found in the absolute directories of PATH alone', () => {
-  const isThere = (path: string) => ['/work/shop/specedit', 'bin/specedit', '/usr/bin/specedit'].includes(path);
+  const isThere = (path: string) => ['/src/shop/specedit', 'bin/specedit', '/usr/bin/specedit'].includes(path);
   assert.equal(onPath('specedit', '.:bin::/usr/local/bin:/usr/bin', false, isThere), '/usr/bin/specedit');
   assert.equal(onPath('specedit', '/usr/local/bin', false, isThere), null);
   assert.equal(
